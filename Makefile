@@ -1,0 +1,53 @@
+# make demo    see it work
+# make test    everything that must hold before a change lands
+# make lint    style and types
+# make sanitize  the native tests under AddressSanitizer and UndefinedBehaviorSanitizer
+# make bench   speed, against scikit-learn in the same run
+#
+# Every target sets up what it needs, in .venv and build, from nothing but Python >= 3.11, a C++
+# compiler and make.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+NATIVE := CMakeLists.txt $(wildcard src/core/*)
+
+.PHONY: demo test lint sanitize bench clean
+
+demo: $(VENV)/.ready
+	$(BIN)/caltree demo
+
+test: lint sanitize
+	$(BIN)/pytest --doctest-modules --cov --cov-report=term-missing:skip-covered
+
+lint: $(VENV)/.ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/clang-format --dry-run --Werror src/core/* tests/native/*
+
+bench: $(VENV)/.ready
+	$(BIN)/python benchmarks/speed.py
+
+SANITIZED := build/sanitized
+sanitize: $(VENV)/.ready
+	$(BIN)/cmake -S . -B $(SANITIZED) -G Ninja -DCMAKE_BUILD_TYPE=Release \
+	    -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) -DPython_EXECUTABLE=$(abspath $(BIN)/python) \
+	    -Dnanobind_DIR="$$($(BIN)/python -m nanobind --cmake_dir)" \
+	    -DCALTREE_SANITIZE=ON -DCALTREE_WERROR=ON -DCALTREE_NATIVE_TESTS=ON
+	$(BIN)/cmake --build $(SANITIZED)
+	$(BIN)/ctest --test-dir $(SANITIZED) --output-on-failure
+
+# The package is installed in place, so that only a change of the core asks for a new build.
+$(VENV)/.ready: pyproject.toml $(NATIVE)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	    { echo "caltree needs Python 3.11 or newer: make PYTHON=python3.12 ..."; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --group dev
+	$(BIN)/python -m pip install --quiet --no-build-isolation \
+	    --config-settings=cmake.define.CALTREE_WERROR=ON --editable ".[all]"
+	touch $@
+
+clean:
+	rm -rf build dist $(VENV)

@@ -1,0 +1,73 @@
+"""The native core: plain arrays in, plain arrays out."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Labels = npt.NDArray[np.uint16]
+Rows = npt.NDArray[np.uint32]
+Indices = npt.NDArray[np.int32]
+
+instruction_set: str
+
+class Training:
+    def __init__(
+        self,
+        matrix: Floats,
+        n_categories: Indices,
+        fills: Floats,
+        labels: Labels,
+        n_classes: int,
+        scores: Floats,
+        weights: Floats | None,
+    ) -> None: ...
+
+class Structure:
+    def __len__(self) -> int: ...
+
+class BoostingPath:
+    def run_ahead(self, most: int, margin: int) -> None: ...
+
+class NodeModels: ...
+
+class Predictor:
+    def __init__(
+        self,
+        attribute: Indices,
+        threshold: Floats,
+        first_child: Indices,
+        coefficients: Floats,
+        n_categories: Indices,
+        fills: Floats,
+    ) -> None: ...
+    def apply(self, matrix: Floats) -> Indices: ...
+    def probabilities(self, matrix: Floats, scores: Floats) -> Floats: ...
+
+def folds(labels: Labels, rows: Rows, n_folds: int) -> list[tuple[Rows, Rows]]: ...
+def grow(
+    training: Training,
+    rows: Rows,
+    min_samples_split: float,
+    min_samples_leaf: float,
+    max_depth: int,
+) -> Structure: ...
+def boosting_path(training: Training, train: Rows, test: Rows) -> BoostingPath: ...
+def choose_iterations(paths: Sequence[BoostingPath], most: int) -> tuple[int, Floats]: ...
+def fit_models(
+    training: Training,
+    tree: Structure,
+    rows: Rows,
+    held_out: Rows,
+    iterations: int | None,
+    max_iterations: int,
+    n_folds: int,
+    constant_scores_give_frequencies: bool,
+    keep_coefficients: bool,
+) -> NodeModels: ...
+def pruning_sequence(tree: Structure, models: NodeModels) -> tuple[Floats, Floats]: ...
+def finished_tree(
+    tree: Structure, models: NodeModels, alpha: float | None, n_classes: int
+) -> dict[str, Any]: ...

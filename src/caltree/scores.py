@@ -1,0 +1,170 @@
+"""Any scores to one float64 matrix of log-odds."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+ScoreType: TypeAlias = Literal["probability", "logit", "margin"]
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+_SCORE_TYPES: tuple[ScoreType, ...] = get_args(ScoreType)
+_SUM_TOLERANCE = 1e-3
+# Beyond this only the sign of a score means anything; its square is still a finite number.
+_LARGEST_SCORE = 1e100
+
+
+def as_score_matrix(scores: Any, n_rows: int, n_classes: int) -> Floats:
+    """Check scores and make a matrix of them.
+
+    Parameters
+    ----------
+    scores : array, list, or pandas, polars or pyarrow series or table
+        One column for the second of two classes, or one column a class for each of k classifiers
+        side by side.
+    n_rows : int
+        The number of rows of `X`.
+    n_classes : int
+        The number of classes.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, 1) or (n_rows, k * n_classes)
+        The scores as they are, without a copy where they are float64 already.
+    """
+    array = _as_array(scores)
+    if array.ndim == 1:
+        array = array[:, np.newaxis]
+    if array.ndim != 2:
+        raise ValueError(
+            f"scores must have rows and at most one more dimension, got shape {array.shape}; "
+            "put one column a class side by side"
+        )
+    if len(array) != n_rows:
+        raise ValueError(f"scores has {len(array)} rows, but X has {n_rows}")
+    n_columns = array.shape[1]
+    if not (n_columns == 1 and n_classes == 2) and (n_columns == 0 or n_columns % n_classes):
+        one = "one column for the second class or " if n_classes == 2 else ""
+        raise ValueError(
+            f"scores has {n_columns} columns, but y has {n_classes} classes; "
+            f"give {one}one column a class (or a multiple for several classifiers)"
+        )
+    matrix = _as_numbers(array)
+    _check_finite(matrix)
+    return matrix
+
+
+def resolve_score_type(matrix: Floats, n_classes: int, score_type: str) -> ScoreType:
+    """Say what kind of scores a matrix holds.
+
+    Parameters
+    ----------
+    matrix : ndarray
+        What :func:`as_score_matrix` returned.
+    n_classes : int
+        The number of classes.
+    score_type : {"auto", "probability", "logit", "margin"}
+        "auto" means probability if every score is in [0, 1] and the columns of each classifier
+        sum to 1 in every row (one column alone need not), and margin otherwise.
+
+    Returns
+    -------
+    {"probability", "logit", "margin"}
+        The kind of the scores.
+    """
+    if score_type in _SCORE_TYPES:
+        return score_type
+    if score_type != "auto":
+        choices = ", ".join(map(repr, ("auto", *_SCORE_TYPES)))
+        raise ValueError(f"score_type must be one of {choices}, got {score_type!r}")
+    if matrix.min(initial=0.0) < 0.0 or matrix.max(initial=1.0) > 1.0:
+        return "margin"
+    if matrix.shape[1] == 1:
+        return "probability"
+    ones = np.ones(n_classes)
+    for start in range(0, matrix.shape[1], n_classes):
+        sums = matrix[:, start : start + n_classes] @ ones
+        if np.abs(sums - 1.0).max(initial=0.0) > _SUM_TOLERANCE:
+            return "margin"
+    return "probability"
+
+
+def log_odds(matrix: Floats, score_type: ScoreType) -> Floats:
+    """Turn scores into log-odds.
+
+    Parameters
+    ----------
+    matrix : ndarray
+        What :func:`as_score_matrix` returned.
+    score_type : {"probability", "logit", "margin"}
+        What :func:`resolve_score_type` returned.
+
+    Returns
+    -------
+    ndarray of the shape of `matrix`
+        A new Fortran-ordered matrix: ``log(p / (1 - p))`` for probabilities, where 0 counts as
+        0.00001 and 1 as 0.99999; other scores as they are, cut off at -1e100 and 1e100.
+    """
+    if score_type != "probability":
+        clipped = np.empty(matrix.shape, order="F")
+        return np.clip(matrix, -_LARGEST_SCORE, _LARGEST_SCORE, out=clipped)
+    _check_probabilities(matrix)
+    odds = np.array(matrix, order="F")
+    np.copyto(odds, 0.00001, where=odds == 0.0)
+    np.copyto(odds, 0.99999, where=odds == 1.0)
+    np.divide(odds, 1.0 - odds, out=odds)
+    return np.log(odds, out=odds)
+
+
+def _as_array(scores: Any) -> npt.NDArray[Any]:
+    if isinstance(scores, np.ma.MaskedArray):
+        raise TypeError("scores is a masked array; drop the masked rows and use scores.data")
+    try:
+        return np.asarray(scores)
+    except ValueError:
+        raise ValueError("scores must be a list of rows of one length") from None
+
+
+def _as_numbers(array: npt.NDArray[Any]) -> Floats:
+    if array.dtype.kind in "biuf":
+        return array.astype(np.float64, copy=False)
+    if array.dtype.kind == "O":
+        # numpy would read a string as the number it spells, and knows no pandas.NA.
+        plain = [None if type(value).__name__ == "NAType" else value for value in array.flat]
+        if not any(isinstance(value, str | bytes) for value in plain):
+            try:
+                return np.array(plain, dtype=np.float64).reshape(array.shape)
+            except (TypeError, ValueError):
+                pass
+    raise TypeError(
+        f"scores must be numbers, got values of type {array.dtype}; convert them, "
+        "e.g. to the classifier's probabilities"
+    )
+
+
+def _check_finite(matrix: Floats) -> None:
+    if np.isfinite(matrix).all():
+        return
+    missing = np.isnan(matrix)
+    if missing.any():
+        row, column = np.argwhere(missing)[0]
+        raise ValueError(
+            f"scores contains NaN in row {row}, column {column}; drop those rows or fill them"
+        )
+    row, column = np.argwhere(np.isinf(matrix))[0]
+    raise ValueError(
+        f"scores contains infinity in row {row}, column {column}; "
+        "replace it by a large finite number"
+    )
+
+
+def _check_probabilities(matrix: Floats) -> None:
+    if matrix.min(initial=0.0) >= 0.0 and matrix.max(initial=1.0) <= 1.0:
+        return
+    row, column = np.argwhere((matrix < 0.0) | (matrix > 1.0))[0]
+    raise ValueError(
+        f"scores contains {matrix[row, column]} in row {row}, column {column}, which is not a "
+        "probability; use score_type='logit' or 'margin' if the scores are not probabilities"
+    )

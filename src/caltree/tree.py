@@ -1,0 +1,396 @@
+"""`CalibrationTree`: parameters, validation, orchestration."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from . import _core, attributes, storage
+from .model import TreeModel
+from .scores import as_score_matrix, log_odds, resolve_score_type
+from .selection import Recipe, make_folds, make_tree
+from .text import tree_text
+from .validation import check_choice, check_count, check_labels, check_size, check_weights
+
+Floats = npt.NDArray[np.float64]
+
+
+class CalibrationTree(BaseEstimator):
+    """A tree of logistic models that turns a classifier's scores into probabilities.
+
+    The tree splits on the attributes `X`; every leaf has a node model, a small logistic model
+    over the scores, which starts from its parent's. What the classifier gets wrong in one region
+    is put right there, and only there.
+
+    Parameters
+    ----------
+    min_samples_split : int or float, default=16
+        A node with fewer rows is not split.
+    min_samples_leaf : int or float, default=2
+        The fewest rows of a branch. A numeric split demands more of larger nodes: a tenth of the
+        node's rows divided by the number of classes, up to 25.
+    max_depth : int, optional
+        The most splits on a way from the root to a leaf; no limit by default.
+    boosting_iterations : "cv" or int, default="cv"
+        LogitBoost iterations of a node model, beyond its parent's. "cv" chooses the number that
+        has the lowest cross-validated RMSE at the root; if that is none, every node chooses.
+    max_boosting_iterations : int, default=200
+        The most iterations that "cv" tries.
+    cv : int, splitter or iterable of (train, test), default=5
+        The folds of every cross-validation. A number deals the rows out by class, without
+        shuffling unless `random_state` is given.
+    pruning : "cv", float or None, default="cv"
+        Cost-complexity pruning: strength chosen by cross-validated RMSE, a fixed strength (what a
+        leaf must gain in mean squared error to be kept), or the tree as it was grown.
+    constant_scores : {"frequencies", "ignore"}, default="frequencies"
+        Where no score varies within a node, answer the node's class frequencies (with Laplace's
+        correction), or leave the parent's model as it is.
+    score_type : {"auto", "probability", "logit", "margin"}, default="auto"
+        Probabilities are turned into log-odds, logits and margins enter as they are. "auto" takes
+        scores for probabilities if they all lie in [0, 1] and those of a row sum to 1.
+    categorical_features : list of names or indices, or boolean mask, optional
+        Columns to treat as nominal whatever their type. Columns of strings, booleans and
+        categories always are.
+    random_state : int, RandomState instance or None, default=None
+        Shuffles the rows before they are dealt into folds. None does not shuffle.
+    n_jobs : int, optional
+        Threads to use for the folds; the result does not depend on it.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The labels, sorted; the columns of `predict_proba`.
+    n_features_in_ : int
+        The number of attributes.
+    feature_names_in_ : ndarray of str
+        The names of the attributes, if `X` had names.
+    score_type_ : str
+        What the scores were taken for.
+    boosting_iterations_ : int
+        The number of iterations used; 0 if every node chose for itself.
+    boosting_rmse_ : ndarray or None
+        Cross-validated RMSE after 0, 1, 2, ... iterations at the root, if that was chosen.
+    pruning_alpha_ : float or None
+        The pruning strength used.
+    pruning_path_ : tuple of ndarray or None
+        The pruning strengths tried and the cross-validated RMSE of each.
+    tree_ : TreeModel
+        The fitted tree as plain arrays.
+
+    See Also
+    --------
+    CalibrationTree.published : The method of the paper, to the digit.
+
+    Notes
+    -----
+    A missing value counts as the attribute's mean or most frequent category in the training
+    rows. A category that was not seen in training goes where the most frequent one goes.
+
+    With weights, a row of weight 2 counts as two rows and one of weight 0 as none, in splits,
+    node models, errors and pruning alike.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.model_selection import cross_val_predict
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from caltree import CalibrationTree
+    >>> X, y = make_classification(2000, random_state=0)
+    >>> scores = cross_val_predict(GaussianNB(), X, y, method="predict_proba")
+    >>> tree = CalibrationTree().fit(X, y, scores=scores)
+    >>> probabilities = tree.predict_proba(X, scores=scores)
+    >>> probabilities.shape
+    (2000, 2)
+    """
+
+    def __init__(
+        self,
+        *,
+        min_samples_split: float = 16,
+        min_samples_leaf: float = 2,
+        max_depth: int | None = None,
+        boosting_iterations: int | Literal["cv"] = "cv",
+        max_boosting_iterations: int = 200,
+        cv: Any = 5,
+        pruning: float | Literal["cv"] | None = "cv",
+        constant_scores: Literal["frequencies", "ignore"] = "frequencies",
+        score_type: Literal["auto", "probability", "logit", "margin"] = "auto",
+        categorical_features: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.max_depth = max_depth
+        self.boosting_iterations = boosting_iterations
+        self.max_boosting_iterations = max_boosting_iterations
+        self.cv = cv
+        self.pruning = pruning
+        self.constant_scores = constant_scores
+        self.score_type = score_type
+        self.categorical_features = categorical_features
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @classmethod
+    def published(cls, **params: Any) -> Self:
+        """The method as its authors published it, to the digit.
+
+        Parameters
+        ----------
+        **params
+            Anything to change, e.g. ``boosting_iterations=3`` or ``n_jobs=2``.
+
+        Returns
+        -------
+        CalibrationTree
+            An unfitted tree.
+
+        Examples
+        --------
+        >>> from caltree import CalibrationTree
+        >>> CalibrationTree.published(n_jobs=2)
+        CalibrationTree(constant_scores='ignore', n_jobs=2)
+        """
+        return cls(
+            **{
+                "min_samples_split": 16,
+                "min_samples_leaf": 2,
+                "max_depth": None,
+                "boosting_iterations": "cv",
+                "max_boosting_iterations": 200,
+                "cv": 5,
+                "pruning": "cv",
+                "constant_scores": "ignore",
+                **params,
+            }
+        )
+
+    def fit(self, X: Any, y: Any, scores: Any, sample_weight: Any = None) -> Self:
+        """Fit the tree to attributes, labels and the scores of a classifier.
+
+        The scores must come from a classifier that was not trained on these rows, for instance
+        out-of-fold predictions; otherwise they look better than they are.
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+            The attributes: a numpy array, a pandas, polars or pyarrow table, or a scipy sparse
+            matrix.
+        y : array-like of shape (n,)
+            The labels.
+        scores : array-like of shape (n,), (n, 1), (n, m) or (n, k * m)
+            One column for each of the m classes, in sorted order, of each of k classifiers; with
+            two classes one column, that of ``classes_[1]``, will do.
+        sample_weight : array-like of shape (n,), optional
+            How many rows each row counts for.
+
+        Returns
+        -------
+        CalibrationTree
+            The tree itself.
+        """
+        recipe = self._recipe()
+        n_rows = _n_rows(X)
+        weights = check_weights(sample_weight, n_rows)
+        keep = None if weights is None or weights.all() else weights > 0
+        if weights is not None and keep is not None:
+            weights = weights[keep]
+        if len(y) != n_rows:
+            raise ValueError(f"y has {len(y)} labels, but X has {n_rows} rows")
+        classes, labels = check_labels(y, keep)
+        score_matrix = as_score_matrix(scores, n_rows, len(classes))
+        if keep is not None:
+            score_matrix = score_matrix[keep]
+        score_type = resolve_score_type(score_matrix, len(classes), self.score_type)
+        log_odds_matrix = log_odds(score_matrix, score_type)
+        folds = make_folds(self.cv, labels, keep, self.random_state) if recipe.needs_folds else []
+        known, matrix = attributes.learn(
+            X,
+            categorical_features=self.categorical_features,
+            keep=keep,
+            sample_weight=weights,
+        )
+        training = _core.Training(
+            matrix,
+            known.n_categories,
+            known.fills,
+            labels,
+            len(classes),
+            log_odds_matrix,
+            weights,
+        )
+        made = make_tree(training, len(labels), len(classes), folds, recipe, self.n_jobs)
+
+        self.tree_ = TreeModel(known, **made.arrays)
+        self.classes_ = classes
+        self.score_type_ = score_type
+        self.boosting_iterations_ = made.boosting_iterations
+        self.boosting_rmse_ = made.iteration_rmse
+        self.pruning_alpha_ = made.alpha
+        self.pruning_path_ = made.pruning_path
+        self._set_features()
+        return self
+
+    def predict_proba(self, X: Any, scores: Any) -> Floats:
+        """Calibrated probabilities.
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+            The attributes, as for `fit`.
+        scores : array-like
+            The scores of the classifier for these rows, as for `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n, m)
+            One column a class, in the order of `classes_`.
+        """
+        check_is_fitted(self)
+        matrix = self.tree_.attributes.encode(X)
+        score_matrix = as_score_matrix(scores, len(matrix), len(self.classes_))
+        if score_matrix.shape[1] != self.tree_.n_scores:
+            raise ValueError(
+                f"scores has {score_matrix.shape[1]} columns, but the calibrator was fitted "
+                f"with {self.tree_.n_scores}"
+            )
+        return self.tree_.probabilities(matrix, log_odds(score_matrix, self.score_type_))
+
+    def apply(self, X: Any) -> npt.NDArray[np.int32]:
+        """The leaf that each row falls into.
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+            The attributes, as for `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The number of the leaf, an index into the arrays of `tree_`.
+        """
+        check_is_fitted(self)
+        return self.tree_.apply(self.tree_.attributes.encode(X))
+
+    def get_n_leaves(self) -> int:
+        """The number of leaves."""
+        check_is_fitted(self)
+        return self.tree_.n_leaves
+
+    def get_depth(self) -> int:
+        """The number of splits on the longest way from the root to a leaf."""
+        check_is_fitted(self)
+        return self.tree_.depth
+
+    def to_text(self, *, max_depth: int | None = None, decimals: int = 2) -> str:
+        """The tree in words, with the formulas of the node models in the leaves.
+
+        ``F[a] = 0.28 - 0.61 S[a]`` says that the log-odds score of class a enters with the slope
+        -0.61; the probabilities are the softmax of the F.
+
+        Parameters
+        ----------
+        max_depth : int, optional
+            Show this many levels of splits.
+        decimals : int, default=2
+            Decimals of the coefficients.
+
+        Returns
+        -------
+        str
+            One line a condition.
+
+        Examples
+        --------
+        >>> from caltree import CalibrationTree
+        >>> X = [[0], [0], [0], [1], [1], [1]] * 10
+        >>> y = [0, 1, 0, 1, 1, 1] * 10
+        >>> tree = CalibrationTree().fit(X, y, scores=[0.5] * 60)
+        >>> print(tree.to_text())
+        |--- x0 <= 0  (n=30)
+        |   F[0] =  0.32
+        |   F[1] = -0.32
+        |--- x0 > 0  (n=30)
+        |   F[0] = -1.72
+        |   F[1] =  1.72
+        """
+        check_is_fitted(self)
+        return tree_text(self.tree_, self.classes_.tolist(), max_depth, decimals)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fitted tree as dicts, lists, strings and numbers, every float exact."""
+        check_is_fitted(self)
+        return storage.to_dict(self)
+
+    @classmethod
+    def from_dict(cls, stored: Any) -> Self:
+        """Rebuild a tree from `to_dict`; anything malformed is a ValueError."""
+        return storage.from_dict(cls, stored)
+
+    def save(self, path: Any) -> None:
+        """Write the tree to a JSON file, which appears whole or not at all.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib
+        >>> from caltree import CalibrationTree
+        >>> tree = CalibrationTree().fit([[0], [1]] * 10, [0, 1] * 10, scores=[0.5] * 20)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder) / "tree.json"
+        ...     tree.save(path)
+        ...     again = CalibrationTree.load(path)
+        >>> again.get_n_leaves() == tree.get_n_leaves()
+        True
+        """
+        storage.write_json(self.to_dict(), path)
+
+    @classmethod
+    def load(cls, path: Any) -> Self:
+        """Read a tree that `save` wrote. Nothing in the file is executed."""
+        return cls.from_dict(storage.read_json(path))
+
+    def _recipe(self) -> Recipe:
+        iterations, pruning, depth = self.boosting_iterations, self.pruning, self.max_depth
+        if isinstance(iterations, str):
+            check_choice("boosting_iterations", iterations, ("cv",))
+        if isinstance(pruning, str):
+            check_choice("pruning", pruning, ("cv",))
+        constant = check_choice("constant_scores", self.constant_scores, ("frequencies", "ignore"))
+        most = check_count("max_boosting_iterations", self.max_boosting_iterations, 1)
+        return Recipe(
+            min_samples_split=check_size("min_samples_split", self.min_samples_split, 2),
+            min_samples_leaf=check_size("min_samples_leaf", self.min_samples_leaf, 1),
+            max_depth=None if depth is None else check_count("max_depth", depth, 0),
+            boosting_iterations=None
+            if isinstance(iterations, str)
+            else check_count("boosting_iterations", iterations, 1),
+            max_boosting_iterations=most,
+            pruning=pruning
+            if pruning is None or isinstance(pruning, str)
+            else check_size("pruning", pruning, 0),
+            constant_scores_give_frequencies=constant == "frequencies",
+        )
+
+    def _set_features(self) -> None:
+        known = self.tree_.attributes
+        self.n_features_in_ = len(known.columns)
+        if known.names is not None:
+            self.feature_names_in_ = np.array(known.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+
+def _n_rows(X: Any) -> int:
+    shape = getattr(X, "shape", None)
+    if isinstance(shape, tuple) and shape:
+        return int(shape[0])
+    try:
+        return len(X)
+    except TypeError:
+        raise TypeError(f"X must be a table, got {type(X).__name__}") from None

@@ -1,0 +1,135 @@
+// Attributes as codes: the rank of a number among the distinct ones, or a category's index.
+//
+// Numbers are sorted once, here, for every tree that will ever be grown on them. A tree recovers
+// its own sorted order from the ranks by counting, in linear time.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace caltree {
+
+// Neighbouring values no further apart than this are never separated by a cut.
+inline constexpr double minimum_gap = 1e-5;
+
+// A column of a matrix that may be strided.
+struct ColumnView {
+    const double* first;
+    std::ptrdiff_t stride;
+    double operator[](std::size_t row) const {
+        return first[static_cast<std::ptrdiff_t>(row) * stride];
+    }
+};
+
+struct Column {
+    std::vector<std::uint32_t> codes;  // one a row
+    std::vector<double> values;        // numeric: the distinct values, ascending
+    std::uint32_t n_codes = 0;         // number of distinct values, or of categories
+    bool numeric = true;
+    bool every_gap_counts = true;  // all neighbouring values are more than minimum_gap apart
+};
+
+struct Columns {
+    std::size_t n_rows = 0;
+    std::vector<Column> columns;
+};
+
+namespace detail {
+
+struct Keyed {
+    std::uint64_t key;
+    std::uint32_t row;
+};
+
+// Maps doubles to integers that sort alike.
+inline std::uint64_t sortable(double value) {
+    const auto bits = std::bit_cast<std::uint64_t>(value);
+    const std::uint64_t sign = std::uint64_t{1} << 63;
+    return (bits & sign) != 0 ? ~bits : bits | sign;
+}
+
+inline double from_sortable(std::uint64_t key) {
+    const std::uint64_t sign = std::uint64_t{1} << 63;
+    return std::bit_cast<double>((key & sign) != 0 ? key & ~sign : ~key);
+}
+
+// Least significant digit first, eleven bits a pass; passes over a digit all keys share are
+// skipped, so that small integers cost two or three passes and not six.
+inline void radix_sort(std::vector<Keyed>& keyed, std::vector<Keyed>& scratch) {
+    constexpr int bits = 11;
+    constexpr int passes = 6;
+    constexpr std::size_t radix = std::size_t{1} << bits;
+    std::vector<std::array<std::uint32_t, radix>> counts(passes);
+    for (auto& count : counts) count.fill(0);
+    for (const Keyed& item : keyed) {
+        for (int pass = 0; pass < passes; ++pass) {
+            ++counts[static_cast<std::size_t>(pass)][(item.key >> (pass * bits)) & (radix - 1)];
+        }
+    }
+    scratch.resize(keyed.size());
+    for (int pass = 0; pass < passes; ++pass) {
+        auto& count = counts[static_cast<std::size_t>(pass)];
+        if (count[(keyed[0].key >> (pass * bits)) & (radix - 1)] == keyed.size()) continue;
+        std::uint32_t start = 0;
+        for (std::uint32_t& entry : count) start += std::exchange(entry, start);
+        for (const Keyed& item : keyed) {
+            scratch[count[(item.key >> (pass * bits)) & (radix - 1)]++] = item;
+        }
+        keyed.swap(scratch);
+    }
+}
+
+}  // namespace detail
+
+// `fill` stands in for NaN.
+inline Column numeric_column(ColumnView view, std::size_t n_rows, double fill) {
+    Column column;
+    column.codes.resize(n_rows);
+    std::vector<detail::Keyed> keyed(n_rows);
+    std::vector<detail::Keyed> scratch;
+    for (std::size_t row = 0; row < n_rows; ++row) {
+        const double value = std::isnan(view[row]) ? fill : view[row];
+        // Adding zero turns -0 into +0: the two are one value.
+        keyed[row] = {detail::sortable(value + 0.0), static_cast<std::uint32_t>(row)};
+    }
+    if (n_rows > 0) detail::radix_sort(keyed, scratch);
+    for (std::size_t i = 0; i < n_rows; ++i) {
+        if (i == 0 || keyed[i].key != keyed[i - 1].key) {
+            const double value = detail::from_sortable(keyed[i].key);
+            if (i > 0 && !(value - column.values.back() > minimum_gap)) {
+                column.every_gap_counts = false;
+            }
+            column.values.push_back(value);
+        }
+        column.codes[keyed[i].row] = static_cast<std::uint32_t>(column.values.size() - 1);
+    }
+    column.n_codes = static_cast<std::uint32_t>(column.values.size());
+    return column;
+}
+
+// The category that a number in an encoded matrix stands for; anything that is not one of them
+// (NaN above all) counts as `fill`.
+inline std::uint32_t category_code(double value, std::uint32_t n_categories, double fill) {
+    const bool known = value >= 0.0 && value < static_cast<double>(n_categories);
+    return static_cast<std::uint32_t>(known ? value : fill);
+}
+
+inline Column nominal_column(ColumnView view, std::size_t n_rows, std::uint32_t n_categories,
+                             double fill) {
+    Column column;
+    column.numeric = false;
+    column.n_codes = n_categories;
+    column.codes.resize(n_rows);
+    for (std::size_t row = 0; row < n_rows; ++row) {
+        column.codes[row] = category_code(view[row], n_categories, fill);
+    }
+    return column;
+}
+
+}  // namespace caltree

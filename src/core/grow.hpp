@@ -1,0 +1,134 @@
+// Growing the structure of a tree on attributes and classes; scores play no part here.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "partition.hpp"
+#include "split.hpp"
+#include "structure.hpp"
+
+namespace caltree {
+
+struct GrowSettings {
+    double min_samples_split = 16.0;
+    double min_samples_leaf = 2.0;
+    std::size_t max_depth = std::numeric_limits<std::size_t>::max();
+};
+
+template <class Counting>
+class Grower {
+  public:
+    Grower(const Data& data, const Counting& counting, std::span<const Row> rows,
+           const GrowSettings& settings)
+        : data_(data),
+          counting_(counting),
+          settings_(settings),
+          rows_(rows.begin(), rows.end()),
+          finder_(data, counting, total_weight(data, rows), settings.min_samples_leaf),
+          counts_(data.n_classes),
+          branch_(data.n_rows()) {
+        sort_by_every_attribute();
+    }
+
+    Structure grow() {
+        tree_.add_leaves(-1, 1);
+        std::vector<Pending> pending{{0, 0, rows_.size(), 0}};
+        while (!pending.empty()) {
+            const Pending next = pending.back();
+            pending.pop_back();
+            grow_node(next, pending);
+        }
+        return std::move(tree_);
+    }
+
+  private:
+    struct Pending {
+        std::size_t node, begin, end, depth;
+    };
+
+    // Counting sort by code: linear, and stable.
+    void sort_by_every_attribute() {
+        orders_.resize(data_.columns.columns.size());
+        std::vector<Row> starts;
+        for (std::size_t a = 0; a < orders_.size(); ++a) {
+            const Column& column = data_.columns.columns[a];
+            if (!column.numeric) continue;
+            starts.assign(column.n_codes + std::size_t{1}, 0);
+            for (const Row row : rows_) ++starts[column.codes[row] + std::size_t{1}];
+            for (std::size_t code = 1; code < starts.size(); ++code) {
+                starts[code] += starts[code - 1];
+            }
+            orders_[a].resize(rows_.size());
+            for (const Row row : rows_) orders_[a][starts[column.codes[row]]++] = row;
+        }
+    }
+
+    void grow_node(const Pending& at, std::vector<Pending>& pending) {
+        const std::span<Row> rows(rows_.data() + at.begin, at.end - at.begin);
+        counts_.clear();
+        for (const Row row : rows) counts_.add(data_.labels[row], counting_.weight(row));
+        tree_.n_rows[at.node] = static_cast<double>(counts_.total);
+        if (at.depth >= settings_.max_depth || !may_split()) return;
+        const Split split = finder_.find(rows, counts_, [&](std::size_t a) {
+            return std::span<const Row>(orders_[a].data() + at.begin, at.end - at.begin);
+        });
+        if (!split.found()) return;
+        apply(split, at, rows, pending);
+    }
+
+    bool may_split() const {
+        return static_cast<double>(counts_.total) + tolerance >= settings_.min_samples_split;
+    }
+
+    void apply(const Split& split, const Pending& at, std::span<Row> rows,
+               std::vector<Pending>& pending) {
+        const Column& column = data_.columns.columns[static_cast<std::size_t>(split.attribute)];
+        const std::size_t n_branches = column.numeric ? 2 : column.n_codes;
+        const std::size_t first = tree_.add_leaves(static_cast<std::int32_t>(at.node), n_branches);
+        tree_.attribute[at.node] = split.attribute;
+        tree_.cut[at.node] = split.cut;
+        if (column.numeric) tree_.threshold[at.node] = column.values[split.cut];
+        tree_.first_child[at.node] = static_cast<std::int32_t>(first);
+        tree_.n_children[at.node] = static_cast<std::int32_t>(n_branches);
+        for (const Row row : rows) branch_[row] = branch_of(tree_, data_.columns, at.node, row);
+        const auto branch = [this](Row row) { return branch_[row]; };
+        partition(rows, n_branches, branch, scratch_, starts_);
+        for (std::vector<Row>& order : orders_) {
+            if (order.empty()) continue;
+            partition(std::span<Row>(order.data() + at.begin, rows.size()), n_branches, branch,
+                      scratch_, starts_);
+        }
+        for (std::size_t b = n_branches; b-- > 0;) {
+            if (starts_[b] == starts_[b + 1]) continue;
+            pending.push_back(
+                {first + b, at.begin + starts_[b], at.begin + starts_[b + 1], at.depth + 1});
+        }
+    }
+
+    const Data& data_;
+    const Counting& counting_;
+    GrowSettings settings_;
+    std::vector<Row> rows_;
+    std::vector<std::vector<Row>> orders_;  // by numeric attribute; empty for a nominal one
+    SplitFinder<Counting> finder_;
+    ClassCounts<Counting> counts_;
+    std::vector<std::uint32_t> branch_;  // by row: the branch of the split being applied
+    std::vector<Row> scratch_;
+    std::vector<std::size_t> starts_;
+    Structure tree_;
+};
+
+inline Structure grow(const Data& data, std::span<const Row> rows, const GrowSettings& settings) {
+    if (data.weighted()) {
+        const WeightedCounting counting(data.weights);
+        return Grower<WeightedCounting>(data, counting, rows, settings).grow();
+    }
+    const UnitCounting counting(rows.size());
+    return Grower<UnitCounting>(data, counting, rows, settings).grow();
+}
+
+}  // namespace caltree

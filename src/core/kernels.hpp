@@ -1,0 +1,61 @@
+// The inner loops of the node models, compiled once for every instruction set worth having.
+//
+// Sums run in row order, one accumulator a score, and nothing is contracted: every instruction set
+// gives the same bits. Vectors run across scores (moments) or across rows (everything else).
+#pragma once
+
+#include <cstddef>
+
+namespace caltree {
+
+// Rows are worked off in blocks that fit the first-level cache.
+inline constexpr std::size_t block_rows = 256;
+
+inline constexpr double largest_response = 3.0;
+
+// The scores of a row stand side by side, padded with zeros to this many.
+inline std::size_t padded(std::size_t n_scores) {
+    return n_scores <= 2 ? 2 : (n_scores + 3) / 4 * 4;
+}
+
+// The scores of a block of rows.
+struct ScoreRows {
+    const double* first;
+    std::size_t width;  // padded(n_scores)
+};
+
+struct Kernels {
+    const char* name;
+
+    // F[i] += intercept + slope * x[i * stride]
+    void (*add_line)(double* F, const double* x, std::size_t stride, double intercept, double slope,
+                     std::size_t n);
+
+    // p = softmax over the m class columns of F; columns are F_stride and block_rows apart and
+    // n is at most block_rows.
+    void (*softmax)(const double* F, std::size_t m, std::size_t F_stride, double* p, std::size_t n);
+
+    // The two-class softmax of d = F_1 - F_0.
+    void (*sigmoid)(const double* d, double* p0, double* p1, std::size_t n);
+
+    // The working response z of one class and its weight w.
+    void (*respond)(const double* p, const double* labels, double label, const double* weights,
+                    double* w, double* z, std::size_t n);
+
+    // w *= factor; sums += w, w z, then w x for each score.
+    void (*first_moments)(double* w, const double* z, ScoreRows x, double factor, double* sums,
+                          std::size_t n);
+
+    // Around the means: sums += w dz dz, then w dx dx for each score, then w dx dz for each.
+    void (*second_moments)(const double* w, const double* z, ScoreRows x, double mean_z,
+                           const double* mean_x, double* sums, std::size_t n);
+
+    // The sum of weight * (target - p)^2, the target being 1 where labels equal label.
+    double (*squared_error)(const double* p, const double* labels, double label,
+                            const double* weights, std::size_t n);
+};
+
+// The kernels for the machine at hand.
+const Kernels& kernels();
+
+}  // namespace caltree

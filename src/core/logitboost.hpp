@@ -1,0 +1,309 @@
+// LogitBoost with lines over single scores: the node model, grown an iteration at a time.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "data.hpp"
+#include "kernels.hpp"
+
+namespace caltree {
+
+// A node model: one row a class, [intercept, slope of score 1, ...], before the factor (m-1)/m.
+class Model {
+  public:
+    Model(std::size_t n_classes, std::size_t n_scores)
+        : width_(n_scores + 1), coefficients_(n_classes * (n_scores + 1), 0.0) {}
+
+    double& at(std::size_t label, std::size_t term) { return coefficients_[label * width_ + term]; }
+    double at(std::size_t label, std::size_t term) const {
+        return coefficients_[label * width_ + term];
+    }
+    std::size_t n_classes() const { return coefficients_.size() / width_; }
+    std::size_t n_scores() const { return width_ - 1; }
+    double scale() const {
+        return static_cast<double>(n_classes() - 1) / static_cast<double>(n_classes());
+    }
+    std::span<const double> coefficients() const { return coefficients_; }
+
+  private:
+    std::size_t width_;
+    std::vector<double> coefficients_;
+};
+
+// What to do where no score varies.
+enum class ConstantScores {
+    keep_model,   // nothing: the published behaviour
+    frequencies,  // answer the node's class frequencies, smoothed
+};
+
+// The rows of one node, gathered side by side, and the state of boosting on them.
+class Booster {
+  public:
+    Booster(std::size_t n_classes, std::size_t n_scores)
+        : m_(n_classes),
+          c_(n_scores),
+          width_(padded(n_scores)),
+          p_(n_classes * block_rows),
+          mean_x_(width_),
+          second_(1 + 2 * width_),
+          usable_(n_scores, 1),
+          model_(n_classes, n_scores),
+          lines_(n_classes) {}
+
+    void load(const Data& data, std::span<const Row> rows) {
+        n_ = rows.size();
+        total_ = total_weight(data, rows);
+        resize(x_, n_ * width_);
+        resize(labels_, n_);
+        resize(weights_, n_);
+        for (std::size_t c = 0; c < c_; ++c) {
+            const double* from = data.score_column(c);
+            for (std::size_t i = 0; i < n_; ++i) x_[i * width_ + c] = from[rows[i]];
+        }
+        for (std::size_t i = 0; i < n_; ++i) {
+            labels_[i] = static_cast<double>(data.labels[rows[i]]);
+            weights_[i] = data.weight(rows[i]);
+        }
+    }
+
+    // Marks the scores that have one value only; true if that is all of them.
+    bool set_constant_scores_aside() {
+        bool all = true;
+        for (std::size_t c = 0; c < c_; ++c) {
+            double low = x_[c];
+            double high = x_[c];
+            for (std::size_t i = 1; i < n_; ++i) {
+                low = std::min(low, x_[i * width_ + c]);
+                high = std::max(high, x_[i * width_ + c]);
+            }
+            usable_[c] = low < high ? 1 : 0;
+            all = all && usable_[c] == 0;
+        }
+        return all;
+    }
+
+    void start(const Model& model) {
+        model_ = model;
+        resize(F_, state_columns() * n_);
+        const double scale = model.scale();
+        for (std::size_t s = 0; s < state_columns(); ++s) {
+            std::fill_n(F_.begin() + signed_size(s * n_), n_, scale * state_term(s, 0));
+        }
+        for_blocks([&](std::size_t begin, std::size_t count) {
+            for (std::size_t s = 0; s < state_columns(); ++s) {
+                for (std::size_t c = 0; c < c_; ++c) {
+                    const double slope = scale * state_term(s, c + 1);
+                    if (slope != 0.0) add_line(s, {0.0, slope, c}, 1.0, begin, count);
+                }
+            }
+        });
+    }
+
+    // One iteration. False, with nothing changed, if some class can use no score.
+    bool step() {
+        mirrored_ = m_ == 2;
+        if (mirrored_) {
+            respond(1, 2);
+            mirrored_ = sum_of_weights(0) >= mirrored_above * total_;
+        }
+        if (mirrored_) {
+            if (!fit_line(0, lines_[1])) return false;
+            add_to_model(0, lines_[1], -1.0);
+            add_to_model(1, lines_[1], 1.0);
+        } else {
+            respond(0, m_);
+            for (std::size_t j = 0; j < m_; ++j) {
+                if (!fit_line(j, lines_[j])) return false;
+            }
+            for (std::size_t j = 0; j < m_; ++j) add_to_model(j, lines_[j], 1.0);
+        }
+        follow(*this);
+        return true;
+    }
+
+    // Moves the state as the last iteration of `other` says.
+    void follow(const Booster& other) {
+        const double scale = model_.scale();
+        for_blocks([&](std::size_t begin, std::size_t count) {
+            if (m_ != 2) {
+                for (std::size_t j = 0; j < m_; ++j) {
+                    add_line(j, other.lines_[j], scale, begin, count);
+                }
+            } else if (other.mirrored_) {
+                add_line(0, other.lines_[1], 1.0, begin, count);
+            } else {
+                add_line(0, other.lines_[1], scale, begin, count);
+                add_line(0, other.lines_[0], -scale, begin, count);
+            }
+        });
+    }
+
+    // Replaces the intercepts so that the (constant) scores give smoothed class frequencies.
+    void set_frequencies() {
+        std::vector<double> counts(m_, 1.0);  // Laplace's correction
+        for (std::size_t i = 0; i < n_; ++i) {
+            counts[static_cast<std::size_t>(labels_[i])] += weights_[i];
+        }
+        Model model = model_;
+        for (std::size_t j = 0; j < m_; ++j) {
+            double slopes = 0.0;
+            for (std::size_t c = 0; c < c_; ++c) slopes += model.at(j, c + 1) * x_[c];
+            model.at(j, 0) = std::log(counts[j]) / model.scale() - slopes;
+        }
+        start(model);
+    }
+
+    // Squared differences between probabilities and classes, summed over rows and classes.
+    double squared_error() {
+        double sum = 0.0;
+        for_blocks([&](std::size_t begin, std::size_t count) {
+            probabilities(begin, count);
+            for (std::size_t j = 0; j < m_; ++j) {
+                sum +=
+                    kernels_.squared_error(p_.data() + j * block_rows, labels_.data() + begin,
+                                           static_cast<double>(j), weights_.data() + begin, count);
+            }
+        });
+        return sum;
+    }
+
+    const Model& model() const { return model_; }
+    double total() const { return total_; }
+
+  private:
+    struct Line {
+        double intercept = 0.0;
+        double slope = 0.0;
+        std::size_t score = 0;
+    };
+
+    // With two classes the line of class 0 mirrors that of class 1, and the state is the one
+    // column F_1 - F_0; but 1 - p loses its digits once p is nearly 1, and where such rows carry
+    // the weight the two classes part. Below this average weight both lines are computed.
+    static constexpr double mirrored_above = 1e-4;
+
+    static std::ptrdiff_t signed_size(std::size_t size) {
+        return static_cast<std::ptrdiff_t>(size);
+    }
+    static void resize(std::vector<double>& array, std::size_t size) {
+        if (array.size() < size) array.resize(size);
+    }
+
+    template <class Work>
+    void for_blocks(Work&& work) {
+        for (std::size_t begin = 0; begin < n_; begin += block_rows) {
+            work(begin, std::min(block_rows, n_ - begin));
+        }
+    }
+
+    std::size_t state_columns() const { return m_ == 2 ? 1 : m_; }
+    double state_term(std::size_t column, std::size_t term) const {
+        return m_ == 2 ? model_.at(1, term) - model_.at(0, term) : model_.at(column, term);
+    }
+
+    ScoreRows scores(std::size_t begin) const { return {x_.data() + begin * width_, width_}; }
+
+    // Class probabilities of a block of rows, one column of block_rows a class.
+    void probabilities(std::size_t begin, std::size_t count) {
+        if (m_ == 2) {
+            kernels_.sigmoid(F_.data() + begin, p_.data(), p_.data() + block_rows, count);
+        } else {
+            kernels_.softmax(F_.data() + begin, m_, n_, p_.data(), count);
+        }
+    }
+
+    // Working responses and weights of classes first..last-1.
+    void respond(std::size_t first, std::size_t last) {
+        resize(w_, (last - first) * n_);
+        resize(z_, (last - first) * n_);
+        for_blocks([&](std::size_t begin, std::size_t count) {
+            probabilities(begin, count);
+            for (std::size_t j = first; j < last; ++j) {
+                const std::size_t at = (j - first) * n_ + begin;
+                kernels_.respond(p_.data() + j * block_rows, labels_.data() + begin,
+                                 static_cast<double>(j), weights_.data() + begin, w_.data() + at,
+                                 z_.data() + at, count);
+            }
+        });
+    }
+
+    double sum_of_weights(std::size_t r) const {
+        double sum = 0.0;
+        for (std::size_t i = r * n_; i < (r + 1) * n_; ++i) sum += w_[i];
+        return sum;
+    }
+
+    // Weighted simple regression of response r on each score; the best line, if there is one.
+    bool fit_line(std::size_t r, Line& line) {
+        double* w = w_.data() + r * n_;
+        const double* z = z_.data() + r * n_;
+        double factor = total_ / sum_of_weights(r);
+        if (!std::isfinite(factor)) {
+            // Weights next to the end of the number range: bring them up first.
+            for (std::size_t i = 0; i < n_; ++i) w[i] *= 0x1p1000;
+            factor = total_ / sum_of_weights(r);
+            if (!std::isfinite(factor)) return false;
+        }
+        first_.assign(2 + width_, 0.0);
+        for_blocks([&](std::size_t begin, std::size_t count) {
+            kernels_.first_moments(w + begin, z + begin, scores(begin), factor, first_.data(),
+                                   count);
+        });
+        const double mean_z = first_[1] / first_[0];
+        for (std::size_t c = 0; c < width_; ++c) mean_x_[c] = first_[2 + c] / first_[0];
+        std::fill(second_.begin(), second_.end(), 0.0);
+        for_blocks([&](std::size_t begin, std::size_t count) {
+            kernels_.second_moments(w + begin, z + begin, scores(begin), mean_z, mean_x_.data(),
+                                    second_.data(), count);
+        });
+        return best_line(mean_z, line);
+    }
+
+    bool best_line(double mean_z, Line& line) const {
+        double best = 0.0;
+        bool found = false;
+        for (std::size_t c = 0; c < c_; ++c) {
+            const double sum_xx = second_[1 + c];
+            const double sum_xz = second_[1 + width_ + c];
+            if (usable_[c] == 0 || sum_xx == 0.0) continue;
+            const double slope = sum_xz / sum_xx;
+            const double error = second_[0] - slope * sum_xz;
+            if (!std::isfinite(slope) || (found && !(error < best))) continue;
+            found = true;
+            best = error;
+            line = {mean_z - slope * mean_x_[c], slope, c};
+        }
+        return found;
+    }
+
+    void add_to_model(std::size_t label, const Line& line, double sign) {
+        model_.at(label, 0) += sign * line.intercept;
+        model_.at(label, line.score + 1) += sign * line.slope;
+    }
+
+    void add_line(std::size_t column, const Line& line, double factor, std::size_t begin,
+                  std::size_t count) {
+        kernels_.add_line(F_.data() + column * n_ + begin, x_.data() + begin * width_ + line.score,
+                          width_, factor * line.intercept, factor * line.slope, count);
+    }
+
+    const Kernels& kernels_ = kernels();
+    std::size_t m_, c_, width_;
+    std::size_t n_ = 0;
+    double total_ = 0.0;
+    std::vector<double> x_, labels_, weights_;  // the rows
+    std::vector<double> F_, w_, z_;             // the state, a column of n_ a class
+    std::vector<double> p_;                     // the probabilities of one block
+    std::vector<double> first_, mean_x_, second_;
+    std::vector<std::uint8_t> usable_;
+    Model model_;
+    std::vector<Line> lines_;
+    bool mirrored_ = false;
+};
+
+}  // namespace caltree

@@ -1,0 +1,46 @@
+// Two things C++ does not have: small vectors of doubles, and arrays known not to overlap.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+
+#if defined(_MSC_VER)
+#define CALTREE_RESTRICT __restrict
+#else
+#define CALTREE_RESTRICT __restrict__
+#endif
+
+namespace caltree {
+
+#if defined(__GNUC__)
+
+typedef double Pack2 __attribute__((vector_size(16)));
+typedef double Pack4 __attribute__((vector_size(32)));
+
+#else
+
+template <std::size_t N>
+struct Pack {
+    double v[N];
+    Pack operator+(const Pack& o) const {
+        return zip(o, [](double a, double b) { return a + b; });
+    }
+    Pack operator-(const Pack& o) const {
+        return zip(o, [](double a, double b) { return a - b; });
+    }
+    Pack operator*(const Pack& o) const {
+        return zip(o, [](double a, double b) { return a * b; });
+    }
+    template <class F>
+    Pack zip(const Pack& o, F f) const {
+        Pack result;
+        for (std::size_t i = 0; i < N; ++i) result.v[i] = f(v[i], o.v[i]);
+        return result;
+    }
+};
+using Pack2 = Pack<2>;
+using Pack4 = Pack<4>;
+
+#endif
+
+}  // namespace caltree

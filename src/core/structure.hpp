@@ -1,0 +1,38 @@
+// The shape of a tree: which attribute splits which node, and where its children are.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace caltree {
+
+// Structure of arrays, one entry a node. The children of a node stand side by side, after it.
+struct Structure {
+    std::vector<std::int32_t> attribute;    // -1 in a leaf
+    std::vector<std::uint32_t> cut;         // numeric: rows of code <= cut go to the first child
+    std::vector<double> threshold;          // numeric: the value of that code
+    std::vector<std::int32_t> parent;       // -1 at the root
+    std::vector<std::int32_t> first_child;  // -1 in a leaf
+    std::vector<std::int32_t> n_children;
+    std::vector<double> n_rows;  // total weight of the training rows that reach the node
+
+    std::size_t size() const { return attribute.size(); }
+    bool is_leaf(std::size_t node) const { return attribute[node] < 0; }
+
+    // Returns the index of the first of `count` new leaves.
+    std::size_t add_leaves(std::int32_t parent_node, std::size_t count) {
+        const std::size_t first = size();
+        const std::size_t total = first + count;
+        attribute.resize(total, -1);
+        cut.resize(total, 0);
+        threshold.resize(total, 0.0);
+        parent.resize(total, parent_node);
+        first_child.resize(total, -1);
+        n_children.resize(total, 0);
+        n_rows.resize(total, 0.0);
+        return first;
+    }
+};
+
+}  // namespace caltree
