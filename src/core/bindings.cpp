@@ -93,7 +93,7 @@ class Training {
     static Columns encode(const Matrix& matrix, const Array<std::int32_t>& n_categories,
                           const Array<double>& fills) {
         check_attributes(matrix, n_categories, fills);
-        require(matrix.shape(0) < std::numeric_limits<Row>::max(), "too many rows");
+        require(matrix.shape(0) < (std::size_t{1} << 31), "at most 2^31 - 1 rows");
         const Table table = table_of(matrix);
         const nb::gil_scoped_release release;
         Columns columns;

@@ -32,7 +32,6 @@ struct Column {
     std::vector<double> values;        // numeric: the distinct values, ascending
     std::uint32_t n_codes = 0;         // number of distinct values, or of categories
     bool numeric = true;
-    bool every_gap_counts = true;  // all neighbouring values are more than minimum_gap apart
 };
 
 struct Columns {
@@ -102,9 +101,6 @@ inline Column numeric_column(ColumnView view, std::size_t n_rows, double fill) {
     for (std::size_t i = 0; i < n_rows; ++i) {
         if (i == 0 || keyed[i].key != keyed[i - 1].key) {
             const double value = detail::from_sortable(keyed[i].key);
-            if (i > 0 && !(value - column.values.back() > minimum_gap)) {
-                column.every_gap_counts = false;
-            }
             column.values.push_back(value);
         }
         column.codes[keyed[i].row] = static_cast<std::uint32_t>(column.values.size() - 1);

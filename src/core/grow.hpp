@@ -27,8 +27,9 @@ class Grower {
         : data_(data),
           counting_(counting),
           settings_(settings),
+          entries_(data.n_rows(), data.n_classes),
           rows_(rows.begin(), rows.end()),
-          finder_(data, counting, total_weight(data, rows), settings.min_samples_leaf),
+          finder_(data, entries_, counting, total_weight(data, rows), settings.min_samples_leaf),
           counts_(data.n_classes),
           branch_(data.n_rows()) {
         sort_by_every_attribute();
@@ -53,17 +54,29 @@ class Grower {
     // Counting sort by code: linear, and stable.
     void sort_by_every_attribute() {
         orders_.resize(data_.columns.columns.size());
-        std::vector<Row> starts;
+        std::vector<Row> ends;
         for (std::size_t a = 0; a < orders_.size(); ++a) {
             const Column& column = data_.columns.columns[a];
             if (!column.numeric) continue;
-            starts.assign(column.n_codes + std::size_t{1}, 0);
-            for (const Row row : rows_) ++starts[column.codes[row] + std::size_t{1}];
-            for (std::size_t code = 1; code < starts.size(); ++code) {
-                starts[code] += starts[code - 1];
-            }
+            ends.assign(column.n_codes + std::size_t{1}, 0);
+            for (const Row row : rows_) ++ends[column.codes[row] + std::size_t{1}];
+            for (std::size_t code = 1; code < ends.size(); ++code) ends[code] += ends[code - 1];
             orders_[a].resize(rows_.size());
-            for (const Row row : rows_) orders_[a][starts[column.codes[row]]++] = row;
+            for (const Row row : rows_) {
+                orders_[a][ends[column.codes[row]]++] = entries_.make(row, data_.labels[row]);
+            }
+            mark_cuts(column, ends, orders_[a]);
+        }
+    }
+
+    // A cut may follow the last row of a value if the next value is far enough away.
+    static void mark_cuts(const Column& column, const std::vector<Row>& ends,
+                          std::vector<Entries::Entry>& order) {
+        for (std::size_t code = 0; code + 1 < column.n_codes; ++code) {
+            const Row begin = code == 0 ? 0 : ends[code - 1];
+            if (ends[code] > begin && column.values[code + 1] - column.values[code] > minimum_gap) {
+                order[ends[code] - 1] |= Entries::cut_may_follow;
+            }
         }
     }
 
@@ -74,7 +87,7 @@ class Grower {
         tree_.n_rows[at.node] = static_cast<double>(counts_.total);
         if (at.depth >= settings_.max_depth || !may_split()) return;
         const Split split = finder_.find(rows, counts_, [&](std::size_t a) {
-            return std::span<const Row>(orders_[a].data() + at.begin, at.end - at.begin);
+            return std::span<const Entries::Entry>(orders_[a].data() + at.begin, at.end - at.begin);
         });
         if (!split.found()) return;
         apply(split, at, rows, pending);
@@ -95,12 +108,13 @@ class Grower {
         tree_.first_child[at.node] = static_cast<std::int32_t>(first);
         tree_.n_children[at.node] = static_cast<std::int32_t>(n_branches);
         for (const Row row : rows) branch_[row] = branch_of(tree_, data_.columns, at.node, row);
-        const auto branch = [this](Row row) { return branch_[row]; };
-        partition(rows, n_branches, branch, scratch_, starts_);
-        for (std::vector<Row>& order : orders_) {
+        partition(rows, n_branches, [this](Row row) { return branch_[row]; }, scratch_, starts_);
+        for (std::vector<Entries::Entry>& order : orders_) {
             if (order.empty()) continue;
-            partition(std::span<Row>(order.data() + at.begin, rows.size()), n_branches, branch,
-                      scratch_, starts_);
+            partition(
+                std::span(order.data() + at.begin, rows.size()), n_branches,
+                [this](Entries::Entry entry) { return branch_[entries_.row(entry)]; }, scratch_,
+                starts_);
         }
         for (std::size_t b = n_branches; b-- > 0;) {
             if (starts_[b] == starts_[b + 1]) continue;
@@ -112,8 +126,10 @@ class Grower {
     const Data& data_;
     const Counting& counting_;
     GrowSettings settings_;
+    Entries entries_;
     std::vector<Row> rows_;
-    std::vector<std::vector<Row>> orders_;  // by numeric attribute; empty for a nominal one
+    std::vector<std::vector<Entries::Entry>>
+        orders_;  // by numeric attribute; empty for a nominal one
     SplitFinder<Counting> finder_;
     ClassCounts<Counting> counts_;
     std::vector<std::uint32_t> branch_;  // by row: the branch of the split being applied
