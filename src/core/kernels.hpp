@@ -11,6 +11,13 @@ namespace caltree {
 // Rows are worked off in blocks that fit the first-level cache.
 inline constexpr std::size_t block_rows = 256;
 
+// The number of rows is padded to a multiple of this, with rows of weight 0.
+inline constexpr std::size_t row_multiple = 4;
+
+inline std::size_t padded_rows(std::size_t n) {
+    return (n + row_multiple - 1) / row_multiple * row_multiple;
+}
+
 inline constexpr double largest_response = 3.0;
 
 // The scores of a row stand side by side, padded with zeros to this many.
@@ -31,6 +38,17 @@ struct Kernels {
     void (*add_line)(double* F, const double* x, std::size_t stride, double intercept, double slope,
                      std::size_t n);
 
+    // F[i] = intercept + slope * x[i * stride]
+    void (*set_line)(double* F, const double* x, std::size_t stride, double intercept, double slope,
+                     std::size_t n);
+
+    // f = (f - its mean over the m class columns) * (m-1)/m; columns are block_rows apart.
+    void (*centre)(double* f, std::size_t m, std::size_t n);
+
+    // F += f, for m class columns that are F_stride and block_rows apart.
+    void (*add_columns)(double* F, std::size_t F_stride, const double* f, std::size_t m,
+                        std::size_t n);
+
     // p = softmax over the m class columns of F; columns are F_stride and block_rows apart and
     // n is at most block_rows.
     void (*softmax)(const double* F, std::size_t m, std::size_t F_stride, double* p, std::size_t n);
@@ -41,6 +59,10 @@ struct Kernels {
     // The working response z of one class and its weight w.
     void (*respond)(const double* p, const double* labels, double label, const double* weights,
                     double* w, double* z, std::size_t n);
+
+    // sums[j] += w for each of m columns that are `stride` apart.
+    void (*sum_weights)(const double* w, std::size_t m, std::size_t stride, double* sums,
+                        std::size_t n);
 
     // w *= factor; sums += w, w z, then w x for each score.
     void (*first_moments)(double* w, const double* z, ScoreRows x, double factor, double* sums,

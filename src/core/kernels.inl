@@ -1,5 +1,8 @@
 // The kernels, to be included once per instruction set, in a namespace of its own.
-// Loops over rows are plain: the compiler makes vectors of them.
+// Loops over rows are plain: the compiler makes vectors of them, and whole ones only, since it is
+// told that there are no odd rows at the end.
+
+static inline std::size_t whole_vectors(std::size_t n) { return n / row_multiple * row_multiple; }
 
 static inline double power_of_two(double shifted) {
     return std::bit_cast<double>((std::bit_cast<std::uint64_t>(shifted) + 1023) << 52);
@@ -33,11 +36,19 @@ static inline double exp_of_nonpositive(double x) {
 
 static void add_line(double* CALTREE_RESTRICT F, const double* CALTREE_RESTRICT x,
                      std::size_t stride, double intercept, double slope, std::size_t n) {
+    n = whole_vectors(n);
     for (std::size_t i = 0; i < n; ++i) F[i] += intercept + slope * x[i * stride];
+}
+
+static void set_line(double* CALTREE_RESTRICT F, const double* CALTREE_RESTRICT x,
+                     std::size_t stride, double intercept, double slope, std::size_t n) {
+    n = whole_vectors(n);
+    for (std::size_t i = 0; i < n; ++i) F[i] = intercept + slope * x[i * stride];
 }
 
 static void softmax(const double* CALTREE_RESTRICT F, std::size_t m, std::size_t F_stride,
                     double* CALTREE_RESTRICT p, std::size_t n) {
+    n = whole_vectors(n);
     double largest[block_rows];
     double total[block_rows];
     for (std::size_t i = 0; i < n; ++i) largest[i] = F[i];
@@ -54,15 +65,15 @@ static void softmax(const double* CALTREE_RESTRICT F, std::size_t m, std::size_t
             total[i] += pj[i];
         }
     }
-    for (std::size_t i = 0; i < n; ++i) total[i] = 1.0 / total[i];
     for (std::size_t j = 0; j < m; ++j) {
         double* pj = p + j * block_rows;
-        for (std::size_t i = 0; i < n; ++i) pj[i] *= total[i];
+        for (std::size_t i = 0; i < n; ++i) pj[i] /= total[i];
     }
 }
 
 static void sigmoid(const double* CALTREE_RESTRICT d, double* CALTREE_RESTRICT p0,
                     double* CALTREE_RESTRICT p1, std::size_t n) {
+    n = whole_vectors(n);
     for (std::size_t i = 0; i < n; ++i) {
         const double e = exp_of_nonpositive(d[i] > 0.0 ? -d[i] : d[i]);
         const double larger = 1.0 / (1.0 + e);
@@ -75,15 +86,59 @@ static void sigmoid(const double* CALTREE_RESTRICT d, double* CALTREE_RESTRICT p
 static void respond(const double* CALTREE_RESTRICT p, const double* CALTREE_RESTRICT labels,
                     double label, const double* CALTREE_RESTRICT weights,
                     double* CALTREE_RESTRICT w, double* CALTREE_RESTRICT z, std::size_t n) {
+    n = whole_vectors(n);
     for (std::size_t i = 0; i < n; ++i) {
         const bool hit = labels[i] == label;
         const double rest = 1.0 - p[i];
         const double right = hit ? p[i] : rest;
         const double wrong = hit ? rest : p[i];
-        // (y - p) / z is wrong * right as long as z = 1 / right is not clipped.
-        const double share = right > 1.0 / largest_response ? right : 1.0 / largest_response;
-        z[i] = (hit ? 1.0 : -1.0) / share;
-        w[i] = weights[i] * (wrong * share);
+        const double unclipped = 1.0 / right;
+        const double size = unclipped < largest_response ? unclipped : largest_response;
+        z[i] = hit ? size : -size;
+        w[i] = weights[i] * (wrong / size);
+    }
+}
+
+// Several classes at once: one sum alone would wait for each of its additions.
+static void sum_weights(const double* CALTREE_RESTRICT w, std::size_t m, std::size_t stride,
+                        double* CALTREE_RESTRICT sums, std::size_t n) {
+    std::size_t j = 0;
+    for (; j + 4 <= m; j += 4) {
+        const double* wj = w + j * stride;
+        double sum[4] = {sums[j], sums[j + 1], sums[j + 2], sums[j + 3]};
+        for (std::size_t i = 0; i < n; ++i) {
+            for (std::size_t k = 0; k < 4; ++k) sum[k] += wj[k * stride + i];
+        }
+        for (std::size_t k = 0; k < 4; ++k) sums[j + k] = sum[k];
+    }
+    for (; j < m; ++j) {
+        double sum = sums[j];
+        for (std::size_t i = 0; i < n; ++i) sum += w[j * stride + i];
+        sums[j] = sum;
+    }
+}
+
+static void centre(double* CALTREE_RESTRICT f, std::size_t m, std::size_t n) {
+    n = whole_vectors(n);
+    double mean[block_rows];
+    for (std::size_t i = 0; i < n; ++i) mean[i] = f[i];
+    for (std::size_t j = 1; j < m; ++j) {
+        for (std::size_t i = 0; i < n; ++i) mean[i] += f[j * block_rows + i];
+    }
+    const double classes = static_cast<double>(m);
+    for (std::size_t i = 0; i < n; ++i) mean[i] /= classes;
+    for (std::size_t j = 0; j < m; ++j) {
+        for (std::size_t i = 0; i < n; ++i) {
+            f[j * block_rows + i] = (f[j * block_rows + i] - mean[i]) * (classes - 1.0) / classes;
+        }
+    }
+}
+
+static void add_columns(double* CALTREE_RESTRICT F, std::size_t F_stride,
+                        const double* CALTREE_RESTRICT f, std::size_t m, std::size_t n) {
+    n = whole_vectors(n);
+    for (std::size_t j = 0; j < m; ++j) {
+        for (std::size_t i = 0; i < n; ++i) F[j * F_stride + i] += f[j * block_rows + i];
     }
 }
 
@@ -166,6 +221,7 @@ static inline void for_packs(std::size_t width, Work&& work) {
 
 static void first_moments(double* CALTREE_RESTRICT w, const double* CALTREE_RESTRICT z, ScoreRows x,
                           double factor, double* CALTREE_RESTRICT sums, std::size_t n) {
+    n = whole_vectors(n);
     for (std::size_t i = 0; i < n; ++i) w[i] *= factor;
     for_packs(x.width, [&]<class Pack, std::size_t packs, bool leading>(std::size_t first) {
         first_of_packs<Pack, packs, leading>(w, z, x.first + first, x.width, sums, sums + 2 + first,
@@ -176,6 +232,7 @@ static void first_moments(double* CALTREE_RESTRICT w, const double* CALTREE_REST
 static void second_moments(const double* CALTREE_RESTRICT w, const double* CALTREE_RESTRICT z,
                            ScoreRows x, double mean_z, const double* CALTREE_RESTRICT mean_x,
                            double* CALTREE_RESTRICT sums, std::size_t n) {
+    n = whole_vectors(n);
     double dz[block_rows];
     double wdz[block_rows];
     for (std::size_t i = 0; i < n; ++i) {
@@ -191,6 +248,7 @@ static void second_moments(const double* CALTREE_RESTRICT w, const double* CALTR
 
 static double squared_error(const double* CALTREE_RESTRICT p, const double* CALTREE_RESTRICT labels,
                             double label, const double* CALTREE_RESTRICT weights, std::size_t n) {
+    n = whole_vectors(n);
     double squares[block_rows];
     for (std::size_t i = 0; i < n; ++i) {
         const double difference = (labels[i] == label ? 1.0 : 0.0) - p[i];
@@ -202,6 +260,6 @@ static double squared_error(const double* CALTREE_RESTRICT p, const double* CALT
 }
 
 static constexpr Kernels all_kernels(const char* name) {
-    return {name,    add_line,      softmax,        sigmoid,
-            respond, first_moments, second_moments, squared_error};
+    return {name,    add_line, set_line,    centre,        add_columns,    softmax,
+            sigmoid, respond,  sum_weights, first_moments, second_moments, squared_error};
 }

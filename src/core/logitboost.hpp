@@ -56,18 +56,24 @@ class Booster {
           lines_(n_classes) {}
 
     void load(const Data& data, std::span<const Row> rows) {
-        n_ = rows.size();
+        n_rows_ = rows.size();
+        n_ = padded_rows(n_rows_);
         total_ = total_weight(data, rows);
         resize(x_, n_ * width_);
         resize(labels_, n_);
         resize(weights_, n_);
         for (std::size_t c = 0; c < c_; ++c) {
             const double* from = data.score_column(c);
-            for (std::size_t i = 0; i < n_; ++i) x_[i * width_ + c] = from[rows[i]];
+            for (std::size_t i = 0; i < n_rows_; ++i) x_[i * width_ + c] = from[rows[i]];
         }
-        for (std::size_t i = 0; i < n_; ++i) {
+        for (std::size_t i = 0; i < n_rows_; ++i) {
             labels_[i] = static_cast<double>(data.labels[rows[i]]);
             weights_[i] = data.weight(rows[i]);
+        }
+        for (std::size_t i = n_rows_; i < n_; ++i) {
+            std::fill_n(x_.begin() + signed_size(i * width_), width_, 0.0);
+            labels_[i] = 0.0;
+            weights_[i] = 0.0;
         }
     }
 
@@ -77,7 +83,7 @@ class Booster {
         for (std::size_t c = 0; c < c_; ++c) {
             double low = x_[c];
             double high = x_[c];
-            for (std::size_t i = 1; i < n_; ++i) {
+            for (std::size_t i = 1; i < n_rows_; ++i) {
                 low = std::min(low, x_[i * width_ + c]);
                 high = std::max(high, x_[i * width_ + c]);
             }
@@ -90,17 +96,16 @@ class Booster {
     void start(const Model& model) {
         model_ = model;
         resize(F_, state_columns() * n_);
-        const double scale = model.scale();
-        for (std::size_t s = 0; s < state_columns(); ++s) {
-            std::fill_n(F_.begin() + signed_size(s * n_), n_, scale * state_term(s, 0));
-        }
+        std::fill_n(F_.begin(), state_columns() * n_, 0.0);
         for_blocks([&](std::size_t begin, std::size_t count) {
             for (std::size_t s = 0; s < state_columns(); ++s) {
-                for (std::size_t c = 0; c < c_; ++c) {
-                    const double slope = scale * state_term(s, c + 1);
-                    if (slope != 0.0) add_line(s, {0.0, slope, c}, 1.0, begin, count);
+                double* f = p_.data() + s * block_rows;
+                set_line(f, {state_term(s, 0), state_term(s, 1), 0}, 1.0, begin, count);
+                for (std::size_t c = 1; c < c_; ++c) {
+                    add_line(f, {0.0, state_term(s, c + 1), c}, 1.0, begin, count);
                 }
             }
+            move(begin, count);
         });
     }
 
@@ -109,7 +114,7 @@ class Booster {
         mirrored_ = m_ == 2;
         if (mirrored_) {
             respond(1, 2);
-            mirrored_ = sum_of_weights(0) >= mirrored_above * total_;
+            mirrored_ = sum_w_[0] >= mirrored_above * total_;
         }
         if (mirrored_) {
             if (!fit_line(0, lines_[1])) return false;
@@ -128,17 +133,17 @@ class Booster {
 
     // Moves the state as the last iteration of `other` says.
     void follow(const Booster& other) {
-        const double scale = model_.scale();
         for_blocks([&](std::size_t begin, std::size_t count) {
-            if (m_ != 2) {
-                for (std::size_t j = 0; j < m_; ++j) {
-                    add_line(j, other.lines_[j], scale, begin, count);
-                }
-            } else if (other.mirrored_) {
-                add_line(0, other.lines_[1], 1.0, begin, count);
+            if (other.mirrored_) {
+                add_line(F_.data() + begin, other.lines_[1], 1.0, begin, count);
+            } else if (m_ == 2) {
+                add_line(F_.data() + begin, other.lines_[1], model_.scale(), begin, count);
+                add_line(F_.data() + begin, other.lines_[0], -model_.scale(), begin, count);
             } else {
-                add_line(0, other.lines_[1], scale, begin, count);
-                add_line(0, other.lines_[0], -scale, begin, count);
+                for (std::size_t j = 0; j < m_; ++j) {
+                    set_line(p_.data() + j * block_rows, other.lines_[j], 1.0, begin, count);
+                }
+                move(begin, count);
             }
         });
     }
@@ -146,7 +151,7 @@ class Booster {
     // Replaces the intercepts so that the (constant) scores give smoothed class frequencies.
     void set_frequencies() {
         std::vector<double> counts(m_, 1.0);  // Laplace's correction
-        for (std::size_t i = 0; i < n_; ++i) {
+        for (std::size_t i = 0; i < n_rows_; ++i) {
             counts[static_cast<std::size_t>(labels_[i])] += weights_[i];
         }
         Model model = model_;
@@ -208,6 +213,16 @@ class Booster {
 
     ScoreRows scores(std::size_t begin) const { return {x_.data() + begin * width_, width_}; }
 
+    // F += (m-1)/m (f - mean of f) for the block of f that stands in p_.
+    void move(std::size_t begin, std::size_t count) {
+        if (m_ == 2) {
+            for (std::size_t i = 0; i < count; ++i) F_[begin + i] += model_.scale() * p_[i];
+        } else {
+            kernels_.centre(p_.data(), m_, count);
+            kernels_.add_columns(F_.data() + begin, n_, p_.data(), m_, count);
+        }
+    }
+
     // Class probabilities of a block of rows, one column of block_rows a class.
     void probabilities(std::size_t begin, std::size_t count) {
         if (m_ == 2) {
@@ -221,6 +236,7 @@ class Booster {
     void respond(std::size_t first, std::size_t last) {
         resize(w_, (last - first) * n_);
         resize(z_, (last - first) * n_);
+        sum_w_.assign(last - first, 0.0);
         for_blocks([&](std::size_t begin, std::size_t count) {
             probabilities(begin, count);
             for (std::size_t j = first; j < last; ++j) {
@@ -229,24 +245,19 @@ class Booster {
                                  static_cast<double>(j), weights_.data() + begin, w_.data() + at,
                                  z_.data() + at, count);
             }
+            kernels_.sum_weights(w_.data() + begin, last - first, n_, sum_w_.data(), count);
         });
-    }
-
-    double sum_of_weights(std::size_t r) const {
-        double sum = 0.0;
-        for (std::size_t i = r * n_; i < (r + 1) * n_; ++i) sum += w_[i];
-        return sum;
     }
 
     // Weighted simple regression of response r on each score; the best line, if there is one.
     bool fit_line(std::size_t r, Line& line) {
         double* w = w_.data() + r * n_;
         const double* z = z_.data() + r * n_;
-        double factor = total_ / sum_of_weights(r);
+        double factor = total_ / sum_w_[r];
         if (!std::isfinite(factor)) {
             // Weights next to the end of the number range: bring them up first.
             for (std::size_t i = 0; i < n_; ++i) w[i] *= 0x1p1000;
-            factor = total_ / sum_of_weights(r);
+            factor = total_ / (sum_w_[r] * 0x1p1000);
             if (!std::isfinite(factor)) return false;
         }
         first_.assign(2 + width_, 0.0);
@@ -286,20 +297,26 @@ class Booster {
         model_.at(label, line.score + 1) += sign * line.slope;
     }
 
-    void add_line(std::size_t column, const Line& line, double factor, std::size_t begin,
-                  std::size_t count) {
-        kernels_.add_line(F_.data() + column * n_ + begin, x_.data() + begin * width_ + line.score,
-                          width_, factor * line.intercept, factor * line.slope, count);
+    void add_line(double* f, const Line& line, double factor, std::size_t begin,
+                  std::size_t count) const {
+        kernels_.add_line(f, x_.data() + begin * width_ + line.score, width_,
+                          factor * line.intercept, factor * line.slope, count);
+    }
+
+    void set_line(double* f, const Line& line, double factor, std::size_t begin,
+                  std::size_t count) const {
+        kernels_.set_line(f, x_.data() + begin * width_ + line.score, width_,
+                          factor * line.intercept, factor * line.slope, count);
     }
 
     const Kernels& kernels_ = kernels();
     std::size_t m_, c_, width_;
-    std::size_t n_ = 0;
+    std::size_t n_rows_ = 0, n_ = 0;  // without and with the rows that only pad
     double total_ = 0.0;
     std::vector<double> x_, labels_, weights_;  // the rows
     std::vector<double> F_, w_, z_;             // the state, a column of n_ a class
-    std::vector<double> p_;                     // the probabilities of one block
-    std::vector<double> first_, mean_x_, second_;
+    std::vector<double> p_;                     // probabilities or lines of one block
+    std::vector<double> sum_w_, first_, mean_x_, second_;
     std::vector<std::uint8_t> usable_;
     Model model_;
     std::vector<Line> lines_;

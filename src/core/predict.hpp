@@ -66,10 +66,11 @@ class Predictor {
                 const double* model = models.data() + node * columns * (tree_.n_scores + 1);
                 state(model, scores + begin + i, table.n_rows, columns, F.data() + i);
             }
+            const std::size_t padded = padded_rows(count);
             if (m == 2) {
-                kernels().sigmoid(F.data(), p.data(), p.data() + block_rows, count);
+                kernels().sigmoid(F.data(), p.data(), p.data() + block_rows, padded);
             } else {
-                kernels().softmax(F.data(), m, block_rows, p.data(), count);
+                kernels().softmax(F.data(), m, block_rows, p.data(), padded);
             }
             for (std::size_t i = 0; i < count; ++i) {
                 double* row = probabilities + (begin + i) * m;
