@@ -1,6 +1,7 @@
 // How many boosting iterations: the number with the lowest held-out RMSE, summed over folds.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -82,6 +83,10 @@ class BoostingPath {
     std::unique_ptr<Booster> train_, test_;
 };
 
+// Once boosting has converged, the sums differ by rounding alone: among those that lie no further
+// above the lowest, the fewest iterations are as good as any and the cheapest by far.
+inline constexpr double plateau = 1e-13;
+
 struct IterationChoice {
     std::size_t best = 0;
     std::vector<double> sums;  // summed RMSE of the iterations that every fold reached
@@ -111,9 +116,8 @@ IterationChoice choose_iterations(std::size_t n_folds, std::size_t most, PathOf&
     }
     sums.resize(limit + 1);
     IterationChoice choice;
-    for (std::size_t i = 1; i <= limit; ++i) {
-        if (sums[i] < sums[choice.best]) choice.best = i;
-    }
+    const double lowest = *std::min_element(sums.begin(), sums.end());
+    while (sums[choice.best] > lowest + plateau) ++choice.best;
     choice.sums = std::move(sums);
     return choice;
 }

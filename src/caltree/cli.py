@@ -1,0 +1,173 @@
+"""The command `caltree`; what it needs beyond the package itself is the extra `cli`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from . import __version__
+
+if TYPE_CHECKING:
+    import click
+    from rich.table import Table
+
+    from .demo import Comparison, Quality
+
+_REMEDIES = {
+    "click": 'run: pip install "caltree[cli]"',
+    "rich": 'run: pip install "caltree[cli]"',
+    "matplotlib": 'run: pip install "caltree[plot]" (or use --no-plot)',
+}
+_ENDINGS = (".png", ".pdf", ".svg")
+
+
+def main() -> None:
+    """Run the command, or say in one line what has to be installed for it."""
+    try:
+        make_command()(prog_name="caltree")
+    except ModuleNotFoundError as error:
+        if error.name not in _REMEDIES:
+            raise
+        sys.exit(f"caltree: {error.name} is not installed; {_REMEDIES[error.name]}")
+
+
+def make_command() -> click.Group:
+    """The command with its subcommands, made here since click may not be installed."""
+    import click
+    import rich  # noqa: F401  # asked for before any work is done
+
+    @click.group()
+    @click.version_option(__version__, prog_name="caltree")
+    def caltree() -> None:
+        """Trustworthy probabilities from any classifier's scores."""
+
+    @caltree.command()
+    @click.option(
+        "--output",
+        type=click.Path(path_type=Path),
+        default=Path("caltree-demo.png"),
+        show_default=True,
+        help="Where to write the picture; the ending says what kind.",
+    )
+    @click.option("--no-plot", is_flag=True, help="Draw no picture.")
+    def demo(output: Path, no_plot: bool) -> None:
+        """Calibrate a naive Bayes model of made-up loans and compare with the usual ways.
+
+        Nothing is downloaded, and the figures are those of loans that were held out.
+        """
+        file_format = None if no_plot else _picture_format(output)
+        comparison = _compare()
+        _show(comparison)
+        if file_format is not None:
+            _write_whole(output, _draw(comparison, file_format))
+            click.echo(f"\nReliability diagrams: {output}")
+
+    return caltree
+
+
+def _picture_format(output: Path) -> str:
+    """What kind of picture to write; whatever prevents it is known before the work is done."""
+    import click
+    import matplotlib  # noqa: F401
+
+    ending = output.suffix.lower()
+    if ending not in _ENDINGS:
+        raise click.ClickException(
+            f"cannot write {output}: its name must end in .png, .pdf or .svg"
+        )
+    if output.is_dir():
+        raise click.ClickException(f"cannot write {output}: it is a folder")
+    with _reporting(output):
+        beside = _beside(output)
+        beside.touch(exist_ok=False)
+        beside.unlink()
+    return ending.removeprefix(".")
+
+
+def _write_whole(path: Path, content: bytes) -> None:
+    """Write beside the target first: a file appears whole or not at all."""
+    beside = _beside(path)
+    with _reporting(path):
+        try:
+            beside.write_bytes(content)
+            os.replace(beside, path)
+        finally:
+            beside.unlink(missing_ok=True)
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{os.getpid()}")
+
+
+@contextmanager
+def _reporting(path: Path) -> Iterator[None]:
+    import click
+
+    try:
+        yield
+    except OSError as error:
+        raise click.ClickException(f"cannot write {path}: {error.strerror}") from None
+
+
+def _compare() -> Comparison:
+    from rich.console import Console
+
+    with Console(stderr=True).status("Calibrating ..."):
+        from .demo import compare
+
+        return compare()
+
+
+def _draw(comparison: Comparison, file_format: str) -> bytes:
+    from .demo import draw
+
+    return draw(comparison, file_format)
+
+
+def _show(comparison: Comparison) -> None:
+    import click
+    from rich.console import Console
+
+    from .demo import N_TRAINING
+
+    click.echo(
+        f"{N_TRAINING:,} made-up loans: a naive Bayes model estimates the probability of a "
+        f"default.\nWhat its probabilities are worth on {len(comparison.test.y):,} held-out "
+        "loans (lower is better):\n"
+    )
+    Console().print(_table(comparison))
+    click.echo(
+        "\nThe calibration tree. S is the score of naive Bayes as log-odds; the calibrated\n"
+        "probabilities are the softmax of the F:\n"
+    )
+    click.echo(comparison.tree.to_text())
+
+
+def _table(comparison: Comparison) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("probabilities", caption="* the best calibrator", caption_justify="left")
+    table.add_column("RMSE", justify="right")
+    table.add_column("log loss", justify="right")
+    best = [min(column) for column in zip(*map(_figures, comparison.quality.values()), strict=True)]
+    for name, quality in comparison.quality.items():
+        cells = [
+            Text(f"{figure:.4f} *", style="bold green")
+            if figure == lowest
+            else Text(f"{figure:.4f}  ")
+            for figure, lowest in zip(_figures(quality), best, strict=True)
+        ]
+        table.add_row(name, *cells)
+    table.add_section()
+    attainable = [f"{figure:.4f}  " for figure in _figures(comparison.attainable)]
+    table.add_row("the true probabilities", *attainable, style="dim")
+    return table
+
+
+def _figures(quality: Quality) -> tuple[float, float]:
+    return quality.rmse, quality.log_loss

@@ -1,0 +1,56 @@
+"""Every piece of code in the README runs, and prints what the README says it prints."""
+
+import re
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from caltree import cli
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+
+
+def printed(code, namespace):
+    output = StringIO()
+    with redirect_stdout(output):
+        exec(compile(code, "README.md", "exec"), namespace)
+    return output.getvalue()
+
+
+def without_trailing_spaces(text):
+    return [line.rstrip() for line in text.strip().splitlines()]
+
+
+def test_the_code_prints_what_is_shown(tmp_path, monkeypatch):
+    pytest.importorskip("pandas")
+    monkeypatch.chdir(tmp_path)
+    namespace = {"__name__": "readme"}
+    shown = 0
+    for (kind, code), (next_kind, text) in zip(BLOCKS, [*BLOCKS[1:], ("", "")], strict=True):
+        if kind == "python":
+            assert printed(code, namespace) == (text if next_kind == "text" else "")
+            shown += next_kind == "text"
+    assert shown == sum(kind == "text" for kind, _ in BLOCKS) == 4
+
+
+def test_the_demonstration_prints_what_is_shown(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    [shown] = [text for kind, text in BLOCKS if text.startswith("$ caltree demo\n")]
+    result = CliRunner().invoke(cli.make_command(), ["demo"])
+    expected = ["$ caltree demo", *without_trailing_spaces(result.output)]
+    assert without_trailing_spaces(shown) == expected
+
+
+def test_what_is_linked_is_there():
+    links = re.findall(r"\]\(([^)#]+)\)", README)
+    assert "docs/demo.png" in links
+    assert [link for link in links if "://" not in link and not (ROOT / link).exists()] == []
+
+
+def test_the_picture_stays_small():
+    assert (ROOT / "docs" / "demo.png").stat().st_size < 200_000
