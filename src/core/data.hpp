@@ -34,4 +34,12 @@ inline double total_weight(const Data& data, std::span<const Row> rows) {
     return total;
 }
 
+// Of all rows, those held out from a fold's tree included.
+inline double total_weight(const Data& data) {
+    if (!data.weighted()) return static_cast<double>(data.n_rows());
+    double total = 0.0;
+    for (const double weight : data.weights) total += weight;
+    return total;
+}
+
 }  // namespace caltree

@@ -29,7 +29,7 @@ class Grower {
           settings_(settings),
           entries_(data.n_rows(), data.n_classes),
           rows_(rows.begin(), rows.end()),
-          finder_(data, entries_, counting, total_weight(data, rows), settings.min_samples_leaf),
+          finder_(data, entries_, counting, total_weight(data), settings.min_samples_leaf),
           counts_(data.n_classes),
           branch_(data.n_rows()) {
         sort_by_every_attribute();

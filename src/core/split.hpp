@@ -14,9 +14,9 @@
 
 namespace caltree {
 
-inline constexpr double most_rows_demanded = 25.0;      // of a branch of a numeric split
-inline constexpr double fraction_demanded = 0.1;        // of the node's rows, shared by the classes
-inline constexpr double many_categories = 0.3;          // as a fraction of the tree's rows
+inline constexpr double most_rows_demanded = 25.0;  // of a branch of a numeric split
+inline constexpr double fraction_demanded = 0.1;    // of the node's rows, shared by the classes
+inline constexpr double many_categories = 0.3;  // as a fraction of all rows, also in a fold's tree
 inline constexpr double average_gain_allowance = 1e-3;  // a gain may lie this far below average
 
 struct Split {
@@ -167,12 +167,12 @@ class SplitFinder {
   public:
     using Count = typename Counting::Count;
 
-    SplitFinder(const Data& data, const Entries& entries, const Counting& counting,
-                double tree_total, double min_samples_leaf)
+    SplitFinder(const Data& data, const Entries& entries, const Counting& counting, double all_rows,
+                double min_samples_leaf)
         : data_(data),
           entries_(entries),
           counting_(counting),
-          tree_total_(tree_total),
+          all_rows_(all_rows),
           min_samples_leaf_(min_samples_leaf) {
         std::uint32_t most = 0;
         for (const Column& column : data.columns.columns) {
@@ -208,7 +208,7 @@ class SplitFinder {
     }
 
     bool has_many_categories(const Column& column) const {
-        return static_cast<double>(column.n_codes) + tolerance >= many_categories * tree_total_;
+        return static_cast<double>(column.n_codes) + tolerance >= many_categories * all_rows_;
     }
 
     double demanded(double total) const {
@@ -349,7 +349,7 @@ class SplitFinder {
     const Data& data_;
     const Entries& entries_;
     const Counting& counting_;
-    double tree_total_;
+    double all_rows_;
     double min_samples_leaf_;
     bool nominal_with_few_ = false;
     bool some_attribute_averages_ = false;
