@@ -49,11 +49,9 @@ Table table_of(const Matrix& matrix) {
     return {matrix.data(), matrix.shape(0), matrix.shape(1), matrix.stride(0), matrix.stride(1)};
 }
 
-void check_attributes(const Matrix& matrix, const Array<std::int32_t>& n_categories,
-                      const Array<double>& fills) {
-    require(n_categories.shape(0) == matrix.shape(1), "one number of categories an attribute");
-    require(fills.shape(0) == matrix.shape(1), "one fill an attribute");
-    for (std::size_t a = 0; a < matrix.shape(1); ++a) {
+void check_attributes(const Array<std::int32_t>& n_categories, const Array<double>& fills) {
+    require(fills.shape(0) == n_categories.shape(0), "one fill an attribute");
+    for (std::size_t a = 0; a < n_categories.shape(0); ++a) {
         const std::int32_t count = n_categories.data()[a];
         const double fill = fills.data()[a];
         require(count >= 0, "numbers of categories must not be negative");
@@ -92,7 +90,8 @@ class Training {
   private:
     static Columns encode(const Matrix& matrix, const Array<std::int32_t>& n_categories,
                           const Array<double>& fills) {
-        check_attributes(matrix, n_categories, fills);
+        require(n_categories.shape(0) == matrix.shape(1), "one number of categories an attribute");
+        check_attributes(n_categories, fills);
         require(matrix.shape(0) < (std::size_t{1} << 31), "at most 2^31 - 1 rows");
         const Table table = table_of(matrix);
         const nb::gil_scoped_release release;
@@ -294,7 +293,7 @@ class PredictorHandle {
                     tree_.first_child.size() == n_nodes && models_.shape(0) == n_nodes,
                 "one entry a node");
         require(models_.shape(1) >= 2 && models_.shape(2) >= 1, "at least 2 classes");
-        require(tree_.fills.size() == n_attributes, "one fill an attribute");
+        check_attributes(n_categories_, fills_);
         for (std::size_t v = 0; v < n_nodes; ++v) {
             if (tree_.attribute[v] < 0) continue;
             const auto a = static_cast<std::size_t>(tree_.attribute[v]);

@@ -31,6 +31,12 @@ struct ScoreRows {
     std::size_t width;  // padded(n_scores)
 };
 
+// Some of the classes, by index.
+struct ClassList {
+    const std::size_t* index;
+    std::size_t count;
+};
+
 struct Kernels {
     const char* name;
 
@@ -49,9 +55,17 @@ struct Kernels {
     void (*add_columns)(double* F, std::size_t F_stride, const double* f, std::size_t m,
                         std::size_t n);
 
-    // p = softmax over the m class columns of F; columns are F_stride and block_rows apart and
-    // n is at most block_rows.
-    void (*softmax)(const double* F, std::size_t m, std::size_t F_stride, double* p, std::size_t n);
+    // The largest of F over some classes, whose columns are F_stride apart; n <= block_rows.
+    void (*highest)(const double* F, ClassList classes, std::size_t F_stride, double* largest,
+                    std::size_t n);
+
+    // Whether Fj - largest lies strictly between low and high in every row.
+    bool (*all_between)(const double* Fj, const double* largest, double low, double high,
+                        std::size_t n);
+
+    // p = softmax over some classes of F, a column of block_rows each, in the order of the list.
+    void (*softmax)(const double* F, ClassList classes, std::size_t F_stride, double* p,
+                    std::size_t n);
 
     // The two-class softmax of d = F_1 - F_0.
     void (*sigmoid)(const double* d, double* p0, double* p1, std::size_t n);
@@ -64,9 +78,9 @@ struct Kernels {
     void (*sum_weights)(const double* w, std::size_t m, std::size_t stride, double* sums,
                         std::size_t n);
 
-    // w *= factor; sums += w, w z, then w x for each score.
-    void (*first_moments)(double* w, const double* z, ScoreRows x, double factor, double* sums,
-                          std::size_t n);
+    // w = w * total / sum_w, in this order; then sums += w, w z, and w x for each score.
+    void (*first_moments)(double* w, const double* z, ScoreRows x, double total, double sum_w,
+                          double* sums, std::size_t n);
 
     // Around the means: sums += w dz dz, then w dx dx for each score, then w dx dz for each.
     void (*second_moments)(const double* w, const double* z, ScoreRows x, double mean_z,

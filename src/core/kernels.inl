@@ -46,28 +46,47 @@ static void set_line(double* CALTREE_RESTRICT F, const double* CALTREE_RESTRICT 
     for (std::size_t i = 0; i < n; ++i) F[i] = intercept + slope * x[i * stride];
 }
 
-static void softmax(const double* CALTREE_RESTRICT F, std::size_t m, std::size_t F_stride,
+static void highest(const double* CALTREE_RESTRICT F, ClassList classes, std::size_t F_stride,
+                    double* CALTREE_RESTRICT largest, std::size_t n) {
+    n = whole_vectors(n);
+    const double* first = F + classes.index[0] * F_stride;
+    for (std::size_t i = 0; i < n; ++i) largest[i] = first[i];
+    for (std::size_t k = 1; k < classes.count; ++k) {
+        const double* Fk = F + classes.index[k] * F_stride;
+        for (std::size_t i = 0; i < n; ++i) largest[i] = Fk[i] > largest[i] ? Fk[i] : largest[i];
+    }
+}
+
+static bool all_between(const double* CALTREE_RESTRICT Fj, const double* CALTREE_RESTRICT largest,
+                        double low, double high, std::size_t n) {
+    n = whole_vectors(n);
+    std::uint64_t outside = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+        const double below = Fj[i] - largest[i];
+        outside += static_cast<std::uint64_t>(!(below > low)) |
+                   static_cast<std::uint64_t>(!(below < high));
+    }
+    return outside == 0;
+}
+
+static void softmax(const double* CALTREE_RESTRICT F, ClassList classes, std::size_t F_stride,
                     double* CALTREE_RESTRICT p, std::size_t n) {
     n = whole_vectors(n);
     double largest[block_rows];
     double total[block_rows];
-    for (std::size_t i = 0; i < n; ++i) largest[i] = F[i];
-    for (std::size_t j = 1; j < m; ++j) {
-        const double* Fj = F + j * F_stride;
-        for (std::size_t i = 0; i < n; ++i) largest[i] = Fj[i] > largest[i] ? Fj[i] : largest[i];
-    }
+    highest(F, classes, F_stride, largest, n);
     for (std::size_t i = 0; i < n; ++i) total[i] = 0.0;
-    for (std::size_t j = 0; j < m; ++j) {
-        const double* Fj = F + j * F_stride;
-        double* pj = p + j * block_rows;
+    for (std::size_t k = 0; k < classes.count; ++k) {
+        const double* Fk = F + classes.index[k] * F_stride;
+        double* pk = p + k * block_rows;
         for (std::size_t i = 0; i < n; ++i) {
-            pj[i] = exp_of_nonpositive(Fj[i] - largest[i]);
-            total[i] += pj[i];
+            pk[i] = exp_of_nonpositive(Fk[i] - largest[i]);
+            total[i] += pk[i];
         }
     }
-    for (std::size_t j = 0; j < m; ++j) {
-        double* pj = p + j * block_rows;
-        for (std::size_t i = 0; i < n; ++i) pj[i] /= total[i];
+    for (std::size_t k = 0; k < classes.count; ++k) {
+        double* pk = p + k * block_rows;
+        for (std::size_t i = 0; i < n; ++i) pk[i] /= total[i];
     }
 }
 
@@ -220,9 +239,10 @@ static inline void for_packs(std::size_t width, Work&& work) {
 }
 
 static void first_moments(double* CALTREE_RESTRICT w, const double* CALTREE_RESTRICT z, ScoreRows x,
-                          double factor, double* CALTREE_RESTRICT sums, std::size_t n) {
+                          double total, double sum_w, double* CALTREE_RESTRICT sums,
+                          std::size_t n) {
     n = whole_vectors(n);
-    for (std::size_t i = 0; i < n; ++i) w[i] *= factor;
+    for (std::size_t i = 0; i < n; ++i) w[i] = w[i] * total / sum_w;
     for_packs(x.width, [&]<class Pack, std::size_t packs, bool leading>(std::size_t first) {
         first_of_packs<Pack, packs, leading>(w, z, x.first + first, x.width, sums, sums + 2 + first,
                                              n);
@@ -260,6 +280,6 @@ static double squared_error(const double* CALTREE_RESTRICT p, const double* CALT
 }
 
 static constexpr Kernels all_kernels(const char* name) {
-    return {name,    add_line, set_line,    centre,        add_columns,    softmax,
-            sigmoid, respond,  sum_weights, first_moments, second_moments, squared_error};
+    return {name,    add_line, set_line, centre,      add_columns,   highest,        all_between,
+            softmax, sigmoid,  respond,  sum_weights, first_moments, second_moments, squared_error};
 }

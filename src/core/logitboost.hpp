@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -52,8 +54,11 @@ class Booster {
           mean_x_(width_),
           second_(1 + 2 * width_),
           usable_(n_scores, 1),
+          all_classes_(n_classes),
           model_(n_classes, n_scores),
-          lines_(n_classes) {}
+          lines_(n_classes) {
+        std::iota(all_classes_.begin(), all_classes_.end(), std::size_t{0});
+    }
 
     void load(const Data& data, std::span<const Row> rows) {
         n_rows_ = rows.size();
@@ -66,10 +71,15 @@ class Booster {
             const double* from = data.score_column(c);
             for (std::size_t i = 0; i < n_rows_; ++i) x_[i * width_ + c] = from[rows[i]];
         }
+        std::vector<std::uint8_t> seen(m_, 0);
         for (std::size_t i = 0; i < n_rows_; ++i) {
             labels_[i] = static_cast<double>(data.labels[rows[i]]);
             weights_[i] = data.weight(rows[i]);
+            seen[data.labels[rows[i]]] = 1;
         }
+        present_.clear();
+        absent_.clear();
+        for (const std::size_t j : all_classes_) (seen[j] != 0 ? present_ : absent_).push_back(j);
         for (std::size_t i = n_rows_; i < n_; ++i) {
             std::fill_n(x_.begin() + signed_size(i * width_), width_, 0.0);
             labels_[i] = 0.0;
@@ -113,7 +123,7 @@ class Booster {
     bool step() {
         mirrored_ = m_ == 2;
         if (mirrored_) {
-            respond(1, 2);
+            respond({&all_classes_[1], 1});
             mirrored_ = sum_w_[0] >= mirrored_above * total_;
         }
         if (mirrored_) {
@@ -121,9 +131,10 @@ class Booster {
             add_to_model(0, lines_[1], -1.0);
             add_to_model(1, lines_[1], 1.0);
         } else {
-            respond(0, m_);
-            for (std::size_t j = 0; j < m_; ++j) {
-                if (!fit_line(j, lines_[j])) return false;
+            const std::span<const std::size_t> classes = awake();
+            respond(classes);
+            for (std::size_t r = 0; r < classes.size(); ++r) {
+                if (!fit_line(r, lines_[classes[r]])) return false;
             }
             for (std::size_t j = 0; j < m_; ++j) add_to_model(j, lines_[j], 1.0);
         }
@@ -167,7 +178,7 @@ class Booster {
     double squared_error() {
         double sum = 0.0;
         for_blocks([&](std::size_t begin, std::size_t count) {
-            probabilities(begin, count);
+            probabilities(all_classes_, begin, count);
             for (std::size_t j = 0; j < m_; ++j) {
                 sum +=
                     kernels_.squared_error(p_.data() + j * block_rows, labels_.data() + begin,
@@ -223,29 +234,52 @@ class Booster {
         }
     }
 
-    // Class probabilities of a block of rows, one column of block_rows a class.
-    void probabilities(std::size_t begin, std::size_t count) {
+    // Class probabilities of a block of rows, one column of block_rows for each listed class.
+    void probabilities(std::span<const std::size_t> classes, std::size_t begin, std::size_t count) {
         if (m_ == 2) {
             kernels_.sigmoid(F_.data() + begin, p_.data(), p_.data() + block_rows, count);
         } else {
-            kernels_.softmax(F_.data() + begin, m_, n_, p_.data(), count);
+            kernels_.softmax(F_.data() + begin, {classes.data(), classes.size()}, n_, p_.data(),
+                             count);
         }
     }
 
-    // Working responses and weights of classes first..last-1.
-    void respond(std::size_t first, std::size_t last) {
-        resize(w_, (last - first) * n_);
-        resize(z_, (last - first) * n_);
-        sum_w_.assign(last - first, 0.0);
+    // The classes whose lines must be fitted. Where a class without rows is so improbable that
+    // 1 - p is 1 to the last digit, its responses are all -1, and -1 is its line.
+    std::span<const std::size_t> awake() {
+        if (m_ == 2 || absent_.empty()) return all_classes_;
+        // exp(-38) is below half a unit in the last place of 1; exp(-700) is not yet lost.
+        constexpr double low = -700.0, high = -38.0;
+        asleep_.assign(absent_.begin(), absent_.end());
         for_blocks([&](std::size_t begin, std::size_t count) {
-            probabilities(begin, count);
-            for (std::size_t j = first; j < last; ++j) {
-                const std::size_t at = (j - first) * n_ + begin;
-                kernels_.respond(p_.data() + j * block_rows, labels_.data() + begin,
-                                 static_cast<double>(j), weights_.data() + begin, w_.data() + at,
-                                 z_.data() + at, count);
+            kernels_.highest(F_.data() + begin, {present_.data(), present_.size()}, n_, p_.data(),
+                             count);
+            std::erase_if(asleep_, [&](std::size_t j) {
+                const double* Fj = F_.data() + j * n_ + begin;
+                return !kernels_.all_between(Fj, p_.data(), low, high, count);
+            });
+        });
+        for (const std::size_t j : asleep_) lines_[j] = {-1.0, 0.0, 0};
+        awake_.clear();
+        std::set_difference(all_classes_.begin(), all_classes_.end(), asleep_.begin(),
+                            asleep_.end(), std::back_inserter(awake_));
+        return awake_;
+    }
+
+    // Working responses and weights of some classes.
+    void respond(std::span<const std::size_t> classes) {
+        resize(w_, classes.size() * n_);
+        resize(z_, classes.size() * n_);
+        sum_w_.assign(classes.size(), 0.0);
+        for_blocks([&](std::size_t begin, std::size_t count) {
+            probabilities(classes, begin, count);
+            for (std::size_t r = 0; r < classes.size(); ++r) {
+                const std::size_t column = m_ == 2 ? classes[r] : r;
+                kernels_.respond(p_.data() + column * block_rows, labels_.data() + begin,
+                                 static_cast<double>(classes[r]), weights_.data() + begin,
+                                 w_.data() + r * n_ + begin, z_.data() + r * n_ + begin, count);
             }
-            kernels_.sum_weights(w_.data() + begin, last - first, n_, sum_w_.data(), count);
+            kernels_.sum_weights(w_.data() + begin, classes.size(), n_, sum_w_.data(), count);
         });
     }
 
@@ -253,17 +287,11 @@ class Booster {
     bool fit_line(std::size_t r, Line& line) {
         double* w = w_.data() + r * n_;
         const double* z = z_.data() + r * n_;
-        double factor = total_ / sum_w_[r];
-        if (!std::isfinite(factor)) {
-            // Weights next to the end of the number range: bring them up first.
-            for (std::size_t i = 0; i < n_; ++i) w[i] *= 0x1p1000;
-            factor = total_ / (sum_w_[r] * 0x1p1000);
-            if (!std::isfinite(factor)) return false;
-        }
+        if (!(sum_w_[r] > 0.0)) return false;
         first_.assign(2 + width_, 0.0);
         for_blocks([&](std::size_t begin, std::size_t count) {
-            kernels_.first_moments(w + begin, z + begin, scores(begin), factor, first_.data(),
-                                   count);
+            kernels_.first_moments(w + begin, z + begin, scores(begin), total_, sum_w_[r],
+                                   first_.data(), count);
         });
         const double mean_z = first_[1] / first_[0];
         for (std::size_t c = 0; c < width_; ++c) mean_x_[c] = first_[2 + c] / first_[0];
@@ -318,6 +346,7 @@ class Booster {
     std::vector<double> p_;                     // probabilities or lines of one block
     std::vector<double> sum_w_, first_, mean_x_, second_;
     std::vector<std::uint8_t> usable_;
+    std::vector<std::size_t> all_classes_, present_, absent_, awake_, asleep_;
     Model model_;
     std::vector<Line> lines_;
     bool mirrored_ = false;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -59,6 +60,8 @@ class Predictor {
         const std::vector<double> models = state_models();
         std::vector<double> F(columns * block_rows);
         std::vector<double> p(m * block_rows);
+        std::vector<std::size_t> classes(m);
+        std::iota(classes.begin(), classes.end(), std::size_t{0});
         for (std::size_t begin = 0; begin < table.n_rows; begin += block_rows) {
             const std::size_t count = std::min(block_rows, table.n_rows - begin);
             for (std::size_t i = 0; i < count; ++i) {
@@ -70,7 +73,7 @@ class Predictor {
             if (m == 2) {
                 kernels().sigmoid(F.data(), p.data(), p.data() + block_rows, padded);
             } else {
-                kernels().softmax(F.data(), m, block_rows, p.data(), padded);
+                kernels().softmax(F.data(), {classes.data(), m}, block_rows, p.data(), padded);
             }
             for (std::size_t i = 0; i < count; ++i) {
                 double* row = probabilities + (begin + i) * m;
