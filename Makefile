@@ -37,6 +37,14 @@ sanitize: $(VENV)/.ready
 	    -DCALTREE_SANITIZE=ON -DCALTREE_WERROR=ON -DCALTREE_NATIVE_TESTS=ON
 	$(BIN)/cmake --build $(SANITIZED)
 	$(BIN)/ctest --test-dir $(SANITIZED) --output-on-failure
+	rm -rf $(SANITIZED)/python
+	mkdir -p $(SANITIZED)/python
+	cp -R src/caltree $(SANITIZED)/python/caltree
+	rm -f $(SANITIZED)/python/caltree/_core*.so
+	$(BIN)/cmake --install $(SANITIZED) --prefix $(SANITIZED)/python > /dev/null
+	LD_PRELOAD="$$(cat $(SANITIZED)/preload.txt)" ASAN_OPTIONS=detect_leaks=0 \
+	    CALTREE_INSTEAD=$(SANITIZED)/python \
+	    $(BIN)/python -m pytest -q -p tests.native.instead tests/test_core.py tests/test_twin.py
 
 # The package is installed in place, so that only a change of the core asks for a new build.
 $(VENV)/.ready: pyproject.toml $(NATIVE)

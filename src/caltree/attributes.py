@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import reprlib
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -193,7 +194,7 @@ def _encode_training(
 def _nominal_mask(features: Iterable[str | int | bool] | None, table: Table) -> Mask:
     n_columns = table.shape[1]
     mask = np.zeros(n_columns, dtype=bool)
-    if isinstance(features, str):
+    if isinstance(features, str) or not isinstance(features, Iterable | None):
         raise TypeError(f"categorical_features must be a list; use [{features!r}]")
     chosen = [] if features is None else list(features)
     if chosen and all(isinstance(feature, bool | np.bool_) for feature in chosen):
@@ -249,8 +250,9 @@ def _means(matrix: Floats, sample_weight: Floats | None) -> Floats:
     n_rows, n_columns = matrix.shape
     weight = np.broadcast_to(1.0, n_rows) if sample_weight is None else sample_weight
     # A power of two changes no digit and keeps the sums below the largest number they add.
-    scale = 2.0 ** -math.ceil(math.log2(weight.sum()) + 1)
+    scale = 2.0 ** min(-math.ceil(math.log2(weight.sum()) + 1), 1000)
     sums, totals = np.zeros(n_columns), np.zeros(n_columns)
+    incomplete = np.zeros(n_columns, dtype=bool)
     step = max(64, _BLOCK // n_columns)
     with np.errstate(invalid="ignore", over="ignore"):
         for start in range(0, n_rows, step):
@@ -262,14 +264,27 @@ def _means(matrix: Floats, sample_weight: Floats | None) -> Floats:
             if np.isnan(part_sums).any():
                 present = ~np.isnan(block)
                 part[~present] = 0.0
+                incomplete |= ~present.all(axis=0)
                 part_sums = part.sum(axis=0)
                 totals += np.multiply(present, share, order="C").sum(axis=0)
             else:
                 totals += share.sum()
             sums += part_sums
         means = np.divide(sums, totals, out=np.zeros(n_columns), where=totals > 0)
+        for j in np.flatnonzero(incomplete & (totals > 0)):
+            present = ~np.isnan(matrix[:, j])
+            means[j] = _mean_in_order(matrix[present, j], scale * weight[present])
     largest = np.finfo(np.float64).max  # which rounding may exceed
     return np.where(np.isfinite(sums), np.clip(means, -largest, largest), np.nan)
+
+
+def _mean_in_order(values: Floats, weight: Floats) -> float:
+    """The mean by one addition after the other.
+
+    It takes the place of missing values, where the last digit can decide on which side of a cut
+    they fall; so it is added up as the published method does.
+    """
+    return float(np.cumsum(values * weight)[-1] / np.cumsum(weight)[-1])
 
 
 def _most_frequent(codes: Floats, n_categories: int, sample_weight: Floats | None) -> float:
@@ -380,9 +395,12 @@ def _attribute_from_dict(stored: Any) -> Attribute:
 
 
 def _is_finite_number(value: Any) -> bool:
-    return isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
+    if isinstance(value, int):
+        return abs(value) < 2**1023  # a float can hold no more
+    return isinstance(value, float) and math.isfinite(value)
 
 
 def _require(valid: bool, what: str, value: Any) -> None:
     if not valid:
-        raise ValueError(f"stored attributes are malformed: {what} cannot be {value!r}")
+        found = reprlib.repr(value)
+        raise ValueError(f"stored attributes are malformed: {what} cannot be {found}")

@@ -144,8 +144,8 @@ class TreeModel:
                 raise ValueError(
                     f"a stored tree has {self.n_nodes} nodes, but {length} entries in {name}"
                 )
-        if self.n_nodes == 0 or self.attribute.max() >= len(self.attributes.columns):
-            raise ValueError("a stored tree has no node, or splits on an attribute it lacks")
+        if self.attribute.min() < -1 or self.attribute.max() >= len(self.attributes.columns):
+            raise ValueError("a stored tree splits on an attribute it lacks")
         if self.n_classes < 2 or self.n_scores < 1:
             raise ValueError("a stored tree needs at least two classes and one score")
         if np.abs(self.coefficients).max() > _LARGEST_COEFFICIENT:
@@ -167,7 +167,7 @@ def _array(stored: dict[str, Any], name: str, dtype: type, ndim: int) -> npt.NDA
     except ValueError:
         array = np.array(None)
     kinds = "i" if dtype is np.int32 else "if"
-    if array.ndim != ndim or array.dtype.kind not in kinds:
+    if array.ndim != ndim or array.dtype.kind not in kinds or array.size == 0:
         raise ValueError(f"{name} of a stored tree must be a {ndim}-dimensional list of numbers")
     limits = np.iinfo(np.int32)
     if dtype is np.int32 and (array.min() < limits.min or array.max() > limits.max):

@@ -7,6 +7,7 @@ a result.
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Integral
@@ -79,38 +80,60 @@ def make_folds(cv: Any, labels: Labels, keep: Mask | None, random_state: Any) ->
             )
         rows = np.arange(n_rows, dtype=np.uint32)
         if random_state is not None:
-            check_random_state(random_state).shuffle(rows)
+            _generator(random_state).shuffle(rows)
         return _core.folds(labels, rows, n_folds)
     return _split(cv, labels, np.ones(n_rows, dtype=bool) if keep is None else keep)
 
 
-def _split(cv: Any, labels: Labels, keep: Mask) -> list[Fold]:
-    # Imported here: it would be half of the time that importing caltree takes.
-    from sklearn.model_selection import check_cv
-
+def _generator(random_state: Any) -> np.random.RandomState:
     try:
-        splitter = check_cv(cv)
-    except (TypeError, ValueError):
+        generator: np.random.RandomState = check_random_state(random_state)
+    except ValueError as error:
         raise ValueError(
-            f"cv must be a number of folds, a splitter or (train, test) index arrays, got {cv!r}"
+            f"random_state must be None, a whole number or a RandomState: {error}"
         ) from None
+    return generator
+
+
+def _split(cv: Any, labels: Labels, keep: Mask) -> list[Fold]:
     # Rows that are left out keep their place in the splitter's count, with any label.
     all_labels = np.zeros(len(keep), dtype=np.intp)
     all_labels[keep] = labels
     place = np.cumsum(keep) - 1
     folds = []
-    for number, parts in enumerate(splitter.split(np.zeros((len(keep), 1)), all_labels)):
-        train, test = (np.asarray(part) for part in parts)
-        for part in (train, test):
-            if part.dtype.kind not in "iu" or part.size == 0 or part.max() >= len(keep):
-                raise ValueError(f"cv gives no valid row numbers for fold {number}")
-        fold = tuple(place[part[keep[part]]].astype(np.uint32) for part in (train, test))
-        if min(map(len, fold)) == 0:
+    for number, parts in enumerate(_row_numbers(cv, all_labels)):
+        for part in parts:
+            valid = part.ndim == 1 and part.dtype.kind in "iu" and part.size > 0
+            if not valid or part.min() < 0 or part.max() >= len(keep):
+                raise ValueError(
+                    f"cv gives no valid row numbers for fold {number}; train and test must be "
+                    f"arrays of numbers from 0 to {len(keep) - 1}"
+                )
+        train, test = (place[part[keep[part]]].astype(np.uint32) for part in parts)
+        if len(train) == 0 or len(test) == 0:
             raise ValueError(f"fold {number} of cv has no row of positive weight in one part")
-        folds.append((fold[0], fold[1]))
+        folds.append((train, test))
     if not folds:
         raise ValueError("cv gives no folds")
     return folds
+
+
+def _row_numbers(
+    cv: Any, labels: npt.NDArray[np.intp]
+) -> list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
+    # Imported here: it would be half of the time that importing caltree takes.
+    from sklearn.model_selection import check_cv
+
+    try:
+        if cv is None:
+            raise TypeError("None is no splitter")
+        splits = check_cv(cv).split(np.zeros((len(labels), 1)), labels)
+        return [(np.asarray(train), np.asarray(test)) for train, test in splits]
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            "cv must be a number of folds, a splitter or (train, test) index arrays; "
+            f"{reprlib.repr(cv)} cannot split {len(labels)} rows: {error}"
+        ) from None
 
 
 def make_tree(
@@ -124,7 +147,7 @@ def make_tree(
     """Grow, boost and prune a tree on all rows, as the folds advise."""
     everything = np.arange(n_rows, dtype=np.uint32)
     none = np.empty(0, dtype=np.uint32)
-    run = Parallel(n_jobs=n_jobs, prefer="threads")
+    run = Parallel(n_jobs=n_jobs, require="sharedmem")
 
     # The structure does not depend on the number of iterations: both are sought at once.
     grown = folds if recipe.pruning == "cv" else ()

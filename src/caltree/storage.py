@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import os
+import reprlib
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -47,8 +49,9 @@ def from_dict(cls: type[Tree], stored: Any) -> Tree:
     if not isinstance(stored, dict) or stored.get("format") != _FORMAT:
         raise ValueError(f"this is not a stored calibration tree: its format is not {_FORMAT!r}")
     if stored.get("version") != _VERSION:
+        version = reprlib.repr(stored.get("version"))
         raise ValueError(
-            f"this calibration tree was stored in version {stored.get('version')!r} of the format "
+            f"this calibration tree was stored in version {version} of the format "
             f"and only version {_VERSION} is known here; use the caltree that stored it or a "
             "newer one"
         )
@@ -59,7 +62,8 @@ def from_dict(cls: type[Tree], stored: Any) -> Tree:
     calibrator.tree_ = tree
     calibrator.classes_ = _checked_classes(stored["classes"], tree.n_classes)
     if stored["score_type"] not in ("probability", "logit", "margin"):
-        raise ValueError(f"a stored calibration tree has score_type {stored['score_type']!r}")
+        found = reprlib.repr(stored["score_type"])
+        raise ValueError(f"a stored calibration tree cannot have score_type {found}")
     if tree.n_scores % tree.n_classes and not (tree.n_scores == 1 and tree.n_classes == 2):
         raise ValueError(
             f"a stored calibration tree has {tree.n_scores} scores for {tree.n_classes} classes"
@@ -91,15 +95,15 @@ def write_json(stored: dict[str, Any], path: Any) -> None:
 
 def read_json(path: Any) -> Any:
     """Read JSON strictly: NaN and infinity are no JSON."""
-    text = Path(path).read_text(encoding="utf-8")
+    content = Path(path).read_bytes()
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise ValueError(f"{os.fspath(path)} is not JSON: {error}") from None
+        return json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{os.fspath(path)} is no stored calibration tree: {error}") from None
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a number that a stored calibration tree may hold")
+    raise ValueError(f"{name} is not a number that it may hold")
 
 
 def _give_usual_permissions(name: str) -> None:
@@ -124,7 +128,7 @@ def _checked_classes(stored: Any, n_classes: int) -> npt.NDArray[Any]:
     if not valid or len(kinds) != 1 or not kinds <= {bool, int, float, str}:
         raise ValueError(f"a stored calibration tree needs {n_classes} classes of one type")
     classes = np.array(stored)
-    if classes.dtype.kind == "O" or (classes[:-1] >= classes[1:]).any():
+    if classes.dtype.kind == "O" or not (classes[:-1] < classes[1:]).all():
         raise ValueError("the classes of a stored calibration tree must be distinct and sorted")
     return classes
 
@@ -142,6 +146,7 @@ def _checked_chosen(stored: Any) -> tuple[int, float | None]:
     if not isinstance(stored, dict) or set(stored) != {"boosting_iterations", "pruning_alpha"}:
         raise ValueError("a stored calibration tree must say what was chosen")
     iterations, alpha = stored["boosting_iterations"], stored["pruning_alpha"]
-    if type(iterations) is not int or not (alpha is None or type(alpha) in (int, float)):
+    finite = type(alpha) in (int, float) and math.isfinite(alpha)
+    if type(iterations) is not int or not (alpha is None or finite):
         raise ValueError("what a stored calibration tree says was chosen must be numbers")
     return iterations, alpha

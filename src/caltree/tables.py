@@ -170,7 +170,7 @@ def _refuse(values: npt.NDArray[np.object_], types: set[type], where: str) -> No
         if type(value) in types:
             raise TypeError(
                 f"{where} has a {type(value).__name__} in row {row}; every value of one "
-                "attribute must be a string, every one a boolean, or every one a number"
+                "argument must be a string, every one a boolean, or every one a number"
             )
 
 

@@ -42,21 +42,29 @@ def formulas(tree: TreeModel, node: int, classes: Sequence[Any], decimals: int) 
     """The node model, F_j = intercept + slope S_j + ..., centred so that the F sum to 0."""
     centred = tree.coefficients[node] - tree.coefficients[node].mean(axis=0)
     names = score_names(classes, tree.n_scores)
-    width = max(len(str(label)) for label in classes)
+    labels = [f"F[{_printable(label)}]" for label in classes]
+    width = max(map(len, labels))
     return [
-        f"F[{label}]{' ' * (width - len(str(label)))} = " + _sum(row, names, decimals)
-        for label, row in zip(classes, centred, strict=True)
+        f"{label:<{width}} = {_sum(row, names, decimals)}"
+        for label, row in zip(labels, centred, strict=True)
     ]
 
 
 def score_names(classes: Sequence[Any], n_scores: int) -> list[str]:
     """What the scores are called: S[class], numbered where there are several classifiers."""
+    labels = [_printable(label) for label in classes]
     if n_scores == 1:
-        return [f"S[{classes[1]}]"]
+        return [f"S[{labels[1]}]"]
     if n_scores == len(classes):
-        return [f"S[{label}]" for label in classes]
+        return [f"S[{label}]" for label in labels]
     n_classifiers = n_scores // len(classes)
-    return [f"S{k + 1}[{label}]" for k in range(n_classifiers) for label in classes]
+    return [f"S{k + 1}[{label}]" for k in range(n_classifiers) for label in labels]
+
+
+def _printable(value: Any) -> str:
+    """A name as it is, but for what would move the cursor or start a new line."""
+    characters = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(value))
+    return "".join(characters)
 
 
 def _sum(row: npt.NDArray[np.float64], names: Sequence[str], decimals: int) -> str:
@@ -69,9 +77,10 @@ def _sum(row: npt.NDArray[np.float64], names: Sequence[str], decimals: int) -> s
 
 def _conditions(tree: TreeModel, node: int) -> Iterator[str]:
     column = tree.attributes.columns[tree.attribute[node]]
-    if column.categories is None:
-        yield f"{column.name} <= {tree.threshold[node]:.6g}"
-        yield f"{column.name} > {tree.threshold[node]:.6g}"
-    else:
+    name = _printable(column.name)
+    if column.categories:
         for category in column.categories:
-            yield f"{column.name} = {category}"
+            yield f"{name} = {_printable(category)}"
+    else:
+        yield f"{name} <= {tree.threshold[node]:.6g}"
+        yield f"{name} > {tree.threshold[node]:.6g}"

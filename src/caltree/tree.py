@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,14 @@ from .model import TreeModel
 from .scores import as_score_matrix, log_odds, resolve_score_type
 from .selection import Recipe, make_folds, make_tree
 from .text import tree_text
-from .validation import check_choice, check_count, check_labels, check_size, check_weights
+from .validation import (
+    check_choice,
+    check_count,
+    check_jobs,
+    check_labels,
+    check_size,
+    check_weights,
+)
 
 Floats = npt.NDArray[np.float64]
 
@@ -196,14 +203,13 @@ class CalibrationTree(BaseEstimator):
             The tree itself.
         """
         recipe = self._recipe()
+        check_jobs(self.n_jobs)
         n_rows = _n_rows(X)
         weights = check_weights(sample_weight, n_rows)
         keep = None if weights is None or weights.all() else weights > 0
         if weights is not None and keep is not None:
             weights = weights[keep]
-        if len(y) != n_rows:
-            raise ValueError(f"y has {len(y)} labels, but X has {n_rows} rows")
-        classes, labels = check_labels(y, keep)
+        classes, labels = check_labels(y, n_rows, keep)
         score_matrix = as_score_matrix(scores, n_rows, len(classes))
         if keep is not None:
             score_matrix = score_matrix[keep]
@@ -321,6 +327,9 @@ class CalibrationTree(BaseEstimator):
         |   F[1] =  1.72
         """
         check_is_fitted(self)
+        if max_depth is not None:
+            check_count("max_depth", max_depth, 0, "None or ")
+        check_count("decimals", decimals, 0)
         return tree_text(self.tree_, self.classes_.tolist(), max_depth, decimals)
 
     def to_dict(self) -> dict[str, Any]:
@@ -357,23 +366,19 @@ class CalibrationTree(BaseEstimator):
 
     def _recipe(self) -> Recipe:
         iterations, pruning, depth = self.boosting_iterations, self.pruning, self.max_depth
-        if isinstance(iterations, str):
-            check_choice("boosting_iterations", iterations, ("cv",))
-        if isinstance(pruning, str):
-            check_choice("pruning", pruning, ("cv",))
         constant = check_choice("constant_scores", self.constant_scores, ("frequencies", "ignore"))
         most = check_count("max_boosting_iterations", self.max_boosting_iterations, 1)
         return Recipe(
             min_samples_split=check_size("min_samples_split", self.min_samples_split, 2),
             min_samples_leaf=check_size("min_samples_leaf", self.min_samples_leaf, 1),
-            max_depth=None if depth is None else check_count("max_depth", depth, 0),
+            max_depth=None if depth is None else check_count("max_depth", depth, 0, "None or "),
             boosting_iterations=None
-            if isinstance(iterations, str)
-            else check_count("boosting_iterations", iterations, 1),
+            if _is_cv(iterations)
+            else check_count("boosting_iterations", iterations, 1, "'cv' or "),
             max_boosting_iterations=most,
             pruning=pruning
-            if pruning is None or isinstance(pruning, str)
-            else check_size("pruning", pruning, 0),
+            if pruning is None or _is_cv(pruning)
+            else check_size("pruning", pruning, 0, "'cv', None or "),
             constant_scores_give_frequencies=constant == "frequencies",
         )
 
@@ -384,6 +389,10 @@ class CalibrationTree(BaseEstimator):
             self.feature_names_in_ = np.array(known.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
+
+
+def _is_cv(value: Any) -> TypeGuard[Literal["cv"]]:
+    return isinstance(value, str) and value == "cv"
 
 
 def _n_rows(X: Any) -> int:

@@ -4,42 +4,41 @@ from __future__ import annotations
 
 import math
 import numbers
+import reprlib
 import warnings
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils import column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.uint16]
 Mask = npt.NDArray[np.bool_]
 
 _MOST_CLASSES = 2**16 - 1
+_LARGEST_COUNT = 1_000_000
 _FEWEST_ROWS_FOR_A_MODEL = 5
 
 
-def check_labels(y: Any, keep: Mask | None = None) -> tuple[npt.NDArray[Any], Labels]:
+def check_labels(y: Any, n_rows: int, keep: Mask | None = None) -> tuple[npt.NDArray[Any], Labels]:
     """The classes, sorted, and the class index of every kept row."""
-    labels = np.asarray(y)
-    if labels.ndim not in (1, 2) or (labels.ndim == 2 and labels.shape[1] != 1):
-        raise ValueError(f"y must have one label a row, got shape {labels.shape}")
-    labels = column_or_1d(labels, warn=True)
-    if len(labels) == 0:
+    labels = _as_labels(y)
+    if len(labels) != n_rows:
+        raise ValueError(f"y has {len(labels)} labels, but X has {n_rows} rows")
+    if n_rows == 0:
         raise ValueError("y is empty; give at least two rows of different classes")
     missing = _missing(labels)
     if missing.any():
         row = int(np.flatnonzero(missing)[0])
         raise ValueError(f"y contains a missing label in row {row}; drop the rows without a label")
-    if labels.dtype.kind in "fO":
-        check_classification_targets(labels)
+    if labels.dtype.kind == "O":
+        labels = _of_one_type(labels)
+    if labels.dtype.kind == "f":
+        _check_whole(labels)
     if keep is not None:
         labels = labels[keep]
-    try:
-        classes, codes = np.unique(labels, return_inverse=True)
-    except TypeError:
-        raise TypeError("y mixes labels of different types; make all of them strings") from None
+    classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
         only = classes[0].item() if isinstance(classes[0], np.generic) else classes[0]
         raise ValueError(
@@ -48,6 +47,33 @@ def check_labels(y: Any, keep: Mask | None = None) -> tuple[npt.NDArray[Any], La
     if len(classes) > _MOST_CLASSES:
         raise ValueError(f"y has {len(classes)} classes; at most {_MOST_CLASSES} are possible")
     return classes, codes.astype(np.uint16)
+
+
+def _as_labels(y: Any) -> npt.NDArray[Any]:
+    _refuse_mask("y", y)
+    try:
+        labels = np.asarray(y)
+        # numpy turns the numbers beside strings into strings; as objects they stay what they are.
+        if isinstance(y, list | tuple) and labels.dtype.kind in "US":
+            objects = np.asarray(y, dtype=object)
+            labels = labels if all(isinstance(label, str) for label in objects.flat) else objects
+    except ValueError:
+        raise ValueError("y must have one label a row, got rows of several lengths") from None
+    if labels.ndim not in (1, 2) or (labels.ndim == 2 and labels.shape[1] != 1):
+        got = f"shape {labels.shape}" if labels.ndim else f"a {type(y).__name__}"
+        raise ValueError(f"y must have one label a row, got {got}")
+    if labels.dtype.kind not in "biufUTO":
+        raise TypeError(
+            f"y has labels of type {labels.dtype}; turn them into strings, numbers or booleans"
+        )
+    if labels.dtype.kind == "T":
+        labels = labels.astype(object)
+    return np.asarray(column_or_1d(labels, warn=True))
+
+
+def _refuse_mask(name: str, values: Any) -> None:
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError(f"{name} is a masked array; drop the masked rows and use {name}.data")
 
 
 def _missing(labels: npt.NDArray[Any]) -> Mask:
@@ -62,16 +88,44 @@ def _unequal_to_itself(label: Any) -> bool:
     # NaN is; pandas.NA answers neither yes nor no.
     try:
         return bool(label != label)
-    except TypeError:
-        return True
+    except (TypeError, ValueError):
+        return type(label).__name__ == "NAType"
+
+
+def _of_one_type(labels: npt.NDArray[np.object_]) -> npt.NDArray[Any]:
+    """Objects as what they are: all strings, all booleans or all numbers."""
+    kinds = (str,), (bool, np.bool_), (int, float, np.integer, np.floating)
+    first = next((kind for kind in kinds if isinstance(labels[0], kind)), ())
+    for row, label in enumerate(labels):
+        if not isinstance(label, first):
+            raise TypeError(
+                f"y has a {type(label).__name__} in row {row}; every label must be a string, "
+                "every one a boolean, or every one a number"
+            )
+    return labels if first == (str,) else np.array(labels.tolist())
+
+
+def _check_whole(labels: npt.NDArray[np.floating[Any]]) -> None:
+    broken = ~(np.isfinite(labels) & (np.trunc(labels) == labels))
+    if broken.any():
+        row = int(np.flatnonzero(broken)[0])
+        # The words in brackets are those of scikit-learn.
+        raise ValueError(
+            f"y contains {labels[row]} in row {row}, which is no class (Unknown label type: "
+            "continuous); turn measurements into classes first"
+        )
 
 
 def check_weights(sample_weight: Any, n_rows: int) -> Floats | None:
     """One weight a row, none negative, some positive; None where all rows count once."""
     if sample_weight is None:
         return None
+    _refuse_mask("sample_weight", sample_weight)
     try:
-        weights = np.asarray(sample_weight, dtype=np.float64)
+        weights = np.asarray(sample_weight)
+        if weights.dtype.kind not in "biufO":
+            raise TypeError
+        weights = weights.astype(np.float64, copy=False)
     except (TypeError, ValueError):
         raise TypeError("sample_weight must be numbers, one a row") from None
     if weights.shape != (n_rows,):
@@ -90,9 +144,13 @@ def check_weights(sample_weight: Any, n_rows: int) -> Floats | None:
         )
     if not weights.max() > 0:
         raise ValueError("sample_weight is 0 in every row; give some row a positive weight")
-    if weights.sum() < _FEWEST_ROWS_FOR_A_MODEL:
+    with np.errstate(over="ignore"):
+        total = weights.sum()
+    if not np.isfinite(total):
+        raise ValueError("sample_weight sums to infinity; rescale it, e.g. to a mean of 1")
+    if total < _FEWEST_ROWS_FOR_A_MODEL:
         warnings.warn(
-            f"sample_weight sums to {weights.sum():g}. A weight says how many rows a row counts "
+            f"sample_weight sums to {total:g}. A weight says how many rows a row counts "
             "for, and so few rows give no model; rescale, e.g. to a mean of 1.",
             UserWarning,
             stacklevel=3,
@@ -100,23 +158,53 @@ def check_weights(sample_weight: Any, n_rows: int) -> Floats | None:
     return weights
 
 
-def check_count(name: str, value: Any, least: int) -> int:
-    """A whole number that is at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
+def check_count(name: str, value: Any, least: int, also: str = "") -> int:
+    """A whole number that is at least `least`; `also` says what else would do."""
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not whole or not least <= value <= _LARGEST_COUNT:
+        raise ValueError(
+            f"{name} must be {also}a whole number from {least} to {_LARGEST_COUNT}, "
+            f"got {reprlib.repr(value)}"
+        )
     return int(value)
 
 
-def check_size(name: str, value: Any, least: float) -> float:
-    """A finite number that is at least `least`."""
-    valid = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not valid or not math.isfinite(value) or value < least:
-        raise ValueError(f"{name} must be a number of at least {least}, got {value!r}")
-    return float(value)
+def check_size(name: str, value: Any, least: float, also: str = "") -> float:
+    """A finite number that is at least `least`; `also` says what else would do."""
+    number = _as_float(value)
+    if not least <= number < math.inf:
+        raise ValueError(
+            f"{name} must be {also}a finite number of at least {least}, got {reprlib.repr(value)}"
+        )
+    return number
+
+
+def _as_float(value: Any) -> float:
+    """A number as a float, and NaN for anything else."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """One of a few words."""
     if not isinstance(value, str) or value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+        raise ValueError(
+            f"{name} must be one of {', '.join(map(repr, choices))}, got {reprlib.repr(value)}"
+        )
     return value
+
+
+def check_jobs(n_jobs: Any) -> None:
+    """A number of threads as joblib counts them, or None."""
+    if n_jobs is None:
+        return
+    whole = isinstance(n_jobs, numbers.Integral) and not isinstance(n_jobs, bool)
+    if not whole or n_jobs == 0 or abs(n_jobs) > _LARGEST_COUNT:
+        raise ValueError(
+            "n_jobs must be None, a number of threads, or -1 for one a processor, "
+            f"got {reprlib.repr(n_jobs)}"
+        )

@@ -8,7 +8,7 @@ this order: ``folds``, ``boosting``, ``splits``, ``nodes``, ``pruning``, ``tree`
 from .boosting import boost, choose_iterations, log_odds
 from .folds import deal_folds
 from .nodes import Node, fit_node_models, grow
-from .pruning import collapse, pruning_sequence
+from .pruning import pruning_sequence
 from .splits import Split, find_split
 from .tree import SpecTree, published_tree
 
@@ -18,7 +18,6 @@ __all__ = [
     "Split",
     "boost",
     "choose_iterations",
-    "collapse",
     "deal_folds",
     "find_split",
     "fit_node_models",

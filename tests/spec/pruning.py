@@ -31,30 +31,29 @@ def error_saved(node: Node) -> float:
     return 0.0 if saved < NO_DIFFERENCE else saved
 
 
-def collapse(node: Node) -> None:
-    """Make leaves, top-down, of the inner nodes whose subtrees are of no use."""
-    if not node.is_leaf and (error_saved(node) == 0.0 or count_leaves(node) == 1):
+def weakest_link(node: Node, n_rows: int) -> tuple[float, Node]:
+    """Walk through a subtree once, top-down: the smallest alpha and its node, inf if all is leaves.
+
+    A node whose subtree is of no use becomes a leaf; any other gets its alpha. Of equals the first
+    in pre-order counts. An alpha is that of the moment of the visit: what becomes a leaf further
+    down in the same walk changes the alphas above it only in the next walk.
+    """
+    if node.is_leaf:
+        return math.inf, node
+    saved, leaves = error_saved(node), count_leaves(node)
+    if saved == 0.0 or leaves == 1:
         node.make_leaf()
-    for child in node.children:
-        collapse(child)
-
-
-def weakest_link(root: Node, n_rows: int) -> tuple[float, Node]:
-    """The smallest alpha of any inner node and that node, of equals the first in pre-order."""
-    smallest, weakest = math.inf, root
-    for node in root.walk():
-        if not node.is_leaf:
-            alpha = error_saved(node) / n_rows / (count_leaves(node) - 1)
-            if alpha < smallest:
-                smallest, weakest = alpha, node
-    return smallest, weakest
+        return math.inf, node
+    candidates = [(saved / n_rows / (leaves - 1), node)]
+    candidates += [weakest_link(child, n_rows) for child in node.children]
+    return min(candidates, key=lambda candidate: candidate[0])
 
 
 def pruning_sequence(root: Node, n_rows: int, strength: float = math.inf) -> Iterator[float]:
     """Prune a tree in place, one step at a time, while the smallest alpha is at most ``strength``.
 
     Yields the alpha of each step after taking it, so that the caller can look at the tree then.
-    The first step, of alpha 0, only collapses; every other ends with a collapse.
+    The first step, of alpha 0, only removes what is of no use; every other ends with that.
 
     Parameters
     ----------
@@ -62,12 +61,10 @@ def pruning_sequence(root: Node, n_rows: int, strength: float = math.inf) -> Ite
     n_rows : number of rows the tree was grown on
     strength : the largest alpha to prune at; by default only the root is left in the end
     """
-    collapse(root)
+    alpha, node = weakest_link(root, n_rows)
     yield 0.0
-    while not root.is_leaf:
-        alpha, node = weakest_link(root, n_rows)
-        if alpha > strength:
-            return
+    while not root.is_leaf and alpha <= strength:
+        step = alpha
         node.make_leaf()
-        collapse(root)
-        yield alpha
+        alpha, node = weakest_link(root, n_rows)
+        yield step

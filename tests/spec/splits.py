@@ -138,11 +138,10 @@ def _first_clearly_largest(values: Floats) -> int | None:
 
 def _choose(splits: list[Split], n_categories: Sequence[int], n_all: int) -> Split | None:
     """Largest gain ratio among the splits of at least average gain."""
-    if not splits:
-        return None
-    has_few = [split for split in splits if n_categories[split.attribute] < MANY_CATEGORIES * n_all]
-    typical = has_few or splits
-    enough = sum(split.gain for split in typical) / len(typical) - GAIN_SLACK
+    has_few = [size < MANY_CATEGORIES * n_all for size in n_categories]
+    gains = [split.gain for split in splits if has_few[split.attribute] or not any(has_few)]
+    # Nothing to average over: nothing to ask of a gain.
+    enough = sum(gains) / max(len(gains), 1) - GAIN_SLACK
     candidates = [split for split in splits if split.gain >= enough]
     best = _first_clearly_largest(np.array([split.gain_ratio for split in candidates]))
     return None if best is None else candidates[best]

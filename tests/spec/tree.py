@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .boosting import Classes, Floats, choose_iterations, rmse
+from .boosting import Classes, Floats, choose_iterations, in_order_sum, rmse
 from .folds import Rows, deal_folds
 from .nodes import Node, fit_node_models, grow
 from .pruning import pruning_sequence
@@ -126,7 +126,7 @@ def missing_value_replacements(X: Floats, n_categories: Sequence[int]) -> Floats
             counts = np.bincount(present.astype(np.intp), minlength=size)
             replacements[attribute] = np.argmax(counts)
         elif len(present) > 0:
-            replacements[attribute] = present.mean()
+            replacements[attribute] = in_order_sum(present) / len(present)
     return replacements
 
 

@@ -1,0 +1,203 @@
+"""Speed and memory of the calibration tree, against scikit-learn in the same run.
+
+Machines differ and are shared, so that seconds mean little: the unit is one fit of scikit-learn's
+``DecisionTreeClassifier(criterion="entropy", min_samples_split=16, min_samples_leaf=2)`` on the
+same data, and every figure is the best of several alternating runs.
+
+    python benchmarks/speed.py            everything, a few minutes
+    python benchmarks/speed.py --quick    without the million rows
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import make_classification
+from sklearn.model_selection import cross_val_predict
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
+
+from caltree import CalibrationTree
+
+N_JOBS = 2
+MILLION = 1_000_000
+
+
+def data(n_rows: int, n_classes: int, **options: Any) -> tuple[Any, Any, Any]:
+    """20 numeric attributes, labels, and out-of-fold naive Bayes scores."""
+    X, y = make_classification(
+        n_rows,
+        20,
+        n_informative=10,
+        n_redundant=4,
+        n_classes=n_classes,
+        flip_y=0.1,
+        random_state=1,
+        **options,
+    )
+    return X, y, cross_val_predict(GaussianNB(), X, y, cv=5, method="predict_proba")
+
+
+def peer() -> DecisionTreeClassifier:
+    """The unit of time."""
+    return DecisionTreeClassifier(
+        criterion="entropy", min_samples_split=16, min_samples_leaf=2, random_state=0
+    )
+
+
+def best_seconds(repeats: int, *actions: Callable[[], Any]) -> list[float]:
+    """The shortest time of each action, the actions taking turns."""
+    best = [float("inf")] * len(actions)
+    for _ in range(repeats):
+        for i, action in enumerate(actions):
+            start = time.perf_counter()
+            action()
+            best[i] = min(best[i], time.perf_counter() - start)
+    return best
+
+
+def report(what: str, value: float, limit: float, unit: str, note: str = "") -> None:
+    """One line: the figure, its bar, and whether it is met."""
+    verdict = "met" if value <= limit else "MISSED"
+    print(f"  {what:<44} {value:8.2f} {unit:<7} bar {limit:<5g} {verdict:<7} {note}", flush=True)
+
+
+def fit_speed(quick: bool) -> None:
+    """The published fit in units of the peer's, and how it grows with the rows."""
+    print(f"\nPublished fit with n_jobs={N_JOBS}, in fits of scikit-learn's tree")
+    cases = [(30_000, 2, 0.5, {}, 5), (10_000, 10, 3.0, {}, 5)]
+    # Well separated classes make LogitBoost use all of the 200 iterations it is allowed.
+    cases += [(10_000, 10, 3.0, {"class_sep": 2.0}, 1)]
+    cases += [] if quick else [(MILLION, 2, 0.5, {}, 1)]
+    for n_rows, n_classes, limit, options, repeats in cases:
+        X, y, scores = data(n_rows, n_classes, **options)
+        tree = CalibrationTree.published(n_jobs=N_JOBS)
+        ours, theirs = best_seconds(
+            repeats, lambda X=X, y=y, s=scores: tree.fit(X, y, s), lambda X=X, y=y: peer().fit(X, y)
+        )
+        note = f"{ours:.2f} s / {theirs:.2f} s, {tree.boosting_iterations_} iterations"
+        note += f" {options}" if options else ""
+        report(f"{n_rows:,} rows, {n_classes} classes", ours / theirs, limit, "units", note)
+
+
+def growth(quick: bool) -> None:
+    """Time by number of rows."""
+    print("\nGrowth of the published fit, 2 classes (linear: constant microseconds a row)")
+    for n_rows in (10_000, 30_000, 100_000, 300_000) + (() if quick else (MILLION,)):
+        X, y, scores = data(n_rows, 2)
+        tree = CalibrationTree.published(n_jobs=N_JOBS)
+        (seconds,) = best_seconds(1 if n_rows > 100_000 else 3, lambda: tree.fit(X, y, scores))  # noqa: B023
+        print(
+            f"  {n_rows:>9,} rows {seconds:8.2f} s {seconds / n_rows * 1e6:8.1f} us a row, "
+            f"{tree.boosting_iterations_} iterations, {tree.get_n_leaves()} leaves",
+            flush=True,
+        )
+
+
+def memory() -> None:
+    """Peak memory of a fit on a million rows, in a process of its own."""
+    print("\nMemory of the published fit")
+    answer = subprocess.run(
+        [sys.executable, __file__, "--memory"], check=True, capture_output=True, text=True
+    )
+    peak, inputs = map(float, answer.stdout.split())
+    note = f"peak {peak / 1e6:.0f} MB, inputs {inputs / 1e6:.0f} MB (inputs included in the peak)"
+    report("1,000,000 rows, 2 classes", peak / inputs, 4.0, "inputs", note)
+
+
+def measure_memory() -> None:
+    """Print the peak above what the libraries take, and the size of the inputs."""
+    rng = np.random.default_rng(0)
+    CalibrationTree.published(n_jobs=N_JOBS).fit(
+        rng.random((1000, 2)), rng.integers(0, 2, 1000), rng.random(1000)
+    )
+    before = resident_bytes()
+    # Made in place, so that nothing but the fit can reach the peak.
+    X = rng.standard_normal((MILLION, 20))
+    y = (X[:, 0] + X[:, 1] * X[:, 2] + rng.standard_normal(MILLION) > 0).astype(np.int64)
+    scores = np.empty((MILLION, 2))
+    np.exp(-X[:, 0], out=scores[:, 0])
+    scores[:, 1] = 1.0 / (1.0 + scores[:, 0])
+    np.subtract(1.0, scores[:, 1], out=scores[:, 0])
+    CalibrationTree.published(n_jobs=N_JOBS).fit(X, y, scores)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    print(peak - before, X.nbytes + y.nbytes + scores.nbytes)
+
+
+def resident_bytes() -> int:
+    """Memory that the process occupies now."""
+    import psutil
+
+    return int(psutil.Process().memory_info().rss)
+
+
+def prediction(quick: bool) -> None:
+    """predict_proba against the peer's."""
+    n_rows = 100_000 if quick else MILLION
+    print(f"\nPrediction of {n_rows:,} rows, in predictions of scikit-learn's tree")
+    X, y, scores = data(n_rows, 2)
+    some = slice(0, 100_000)
+    tree = CalibrationTree.published(n_jobs=N_JOBS).fit(X[some], y[some], scores[some])
+    unpruned = CalibrationTree.published(pruning=None, boosting_iterations=2)
+    unpruned.fit(X[some], y[some], scores[some])
+    theirs = peer().fit(X[some], y[some])
+    times = best_seconds(
+        5,
+        lambda: tree.predict_proba(X, scores),
+        lambda: unpruned.predict_proba(X, scores),
+        lambda: theirs.predict_proba(X),
+    )
+    for name, model, seconds in (
+        ("published tree", tree, times[0]),
+        ("tree without pruning", unpruned, times[1]),
+    ):
+        note = f"{seconds:.3f} s / {times[2]:.3f} s, {model.get_n_leaves()} leaves"
+        note += f" / {theirs.get_n_leaves()} leaves"
+        report(name, seconds / times[2], 1.5, "units", note)
+
+
+def small_things() -> None:
+    """A small fit, and the import."""
+    print("\nSmall things")
+    X, y, scores = data(500, 2)
+    X = np.ascontiguousarray(X[:, :10])
+    tree = CalibrationTree()
+    (seconds,) = best_seconds(20, lambda: tree.fit(X, y, scores))
+    report("fit, 500 rows x 10 attributes", seconds * 1e3, 20.0, "ms")
+    code = (
+        "import time, sklearn; start = time.perf_counter(); import caltree; "
+        "print(time.perf_counter() - start)"
+    )
+    runs = [
+        float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout)
+        for _ in range(7)
+    ]
+    report("import caltree after import sklearn", min(runs) * 1e3, 50.0, "ms")
+
+
+def main() -> None:
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="without the million rows")
+    parser.add_argument("--memory", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.memory:
+        measure_memory()
+        return
+    small_things()
+    fit_speed(arguments.quick)
+    prediction(arguments.quick)
+    growth(arguments.quick)
+    if not arguments.quick:
+        memory()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,415 @@
+// Fuzzes the core on random data sets and checks what must hold whatever the data are.
+//
+// The last line of output, and the file named by the first argument, is a digest of every number
+// computed: builds for different instruction sets must agree on it.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <span>
+#include <vector>
+
+#include "folds.hpp"
+#include "grow.hpp"
+#include "iterations.hpp"
+#include "kernels.hpp"
+#include "models.hpp"
+#include "predict.hpp"
+#include "prune.hpp"
+
+using namespace caltree;
+
+namespace {
+
+std::size_t current_data_set = 0;
+
+#define CHECK(condition)                                                          \
+    do {                                                                          \
+        if (!(condition)) {                                                       \
+            std::fprintf(stderr, "%s:%d: data set %zu: %s\n", __FILE__, __LINE__, \
+                         current_data_set, #condition);                           \
+            std::exit(1);                                                         \
+        }                                                                         \
+    } while (false)
+
+// FNV-1a over the bits of numbers.
+class Digest {
+  public:
+    void add(double value) { add_bits(std::bit_cast<std::uint64_t>(value)); }
+    void add(std::span<const double> values) {
+        for (const double value : values) add(value);
+    }
+    void add(std::span<const std::int32_t> values) {
+        for (const std::int32_t value : values) add_bits(static_cast<std::uint64_t>(value));
+    }
+    std::uint64_t value() const { return state_; }
+
+  private:
+    void add_bits(std::uint64_t bits) {
+        for (int byte = 0; byte < 8; ++byte) {
+            state_ = (state_ ^ ((bits >> (8 * byte)) & 0xff)) * 0x100000001b3u;
+        }
+    }
+    std::uint64_t state_ = 0xcbf29ce484222325u;
+};
+
+// The distributions of the standard library differ from one to the next; these do not.
+class Random {
+  public:
+    explicit Random(std::uint64_t seed) : bits_(seed) {}
+    double uniform() { return static_cast<double>(bits_() >> 11) * 0x1p-53; }
+    double between(double low, double high) { return low + (high - low) * uniform(); }
+    std::size_t below(std::size_t end) { return static_cast<std::size_t>(bits_() % end); }
+    std::size_t from_to(std::size_t low, std::size_t high) { return low + below(high - low + 1); }
+    bool chance(double probability) { return uniform() < probability; }
+    template <class T>
+    T one_of(std::initializer_list<T> choices) {
+        return choices.begin()[below(choices.size())];
+    }
+
+  private:
+    std::mt19937_64 bits_;
+};
+
+struct DataSet {
+    std::size_t n_rows = 0, n_classes = 0, n_scores = 0;
+    std::vector<double> matrix;  // row-major
+    std::vector<std::int32_t> n_categories;
+    std::vector<double> fills, weights, scores;
+    std::vector<Label> labels;
+    Columns columns;
+
+    std::size_t n_attributes() const { return n_categories.size(); }
+    Table table() const {
+        const auto width = static_cast<std::ptrdiff_t>(n_attributes());
+        return {matrix.data(), n_rows, n_attributes(), width, 1};
+    }
+    Data data() const { return {columns, labels, weights, scores.data(), n_scores, n_classes}; }
+
+    void encode() {
+        columns.n_rows = n_rows;
+        columns.columns.clear();
+        for (std::size_t a = 0; a < n_attributes(); ++a) {
+            const auto count = static_cast<std::uint32_t>(n_categories[a]);
+            columns.columns.push_back(
+                count > 0 ? nominal_column(table().column(a), n_rows, count, fills[a])
+                          : numeric_column(table().column(a), n_rows, fills[a]));
+        }
+    }
+};
+
+double random_value(Random& random, std::int32_t n_categories, int kind, bool equal) {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    if (equal) return n_categories > 0 ? 0.0 : 1.5;
+    if (random.chance(0.05)) return std::numeric_limits<double>::quiet_NaN();
+    if (n_categories > 0) return static_cast<double>(random.below(n_categories));
+    switch (kind) {
+        case 0:
+            return random.between(-3.0, 3.0);
+        case 1:
+            return std::round(random.between(-3.0, 3.0));
+        case 2:
+            return random.between(-1.0, 1.0) * 1e-5;  // gaps too narrow for a cut
+        case 3:
+            return random.one_of({-infinity, -1e308, -0.0, 0.0, 5e-324, 1e308, infinity});
+        default:
+            return 7.0;
+    }
+}
+
+double random_score(Random& random, int kind, bool hit) {
+    const double margin = random.between(-2.0, 2.0) + (hit ? 1.0 : 0.0);
+    switch (kind) {
+        case 0:
+            return margin;
+        case 1:
+            return std::round(margin);
+        case 2:
+            return margin * 1e100;
+        case 3:
+            return margin * 1e-100;
+        case 4:
+            return hit ? 30.0 : -30.0;  // the answer itself
+        case 5:
+            return random.one_of({-1e100, 1e-300, 0.0, 1.0, 1e100});
+        default:
+            return 0.3;
+    }
+}
+
+DataSet random_data_set(Random& random) {
+    DataSet set;
+    set.n_rows = random.one_of<std::size_t>(
+        {1, 2, 5, random.from_to(3, 40), random.from_to(20, 150), random.from_to(200, 600)});
+    set.n_classes = random.chance(0.5) ? 2 : random.from_to(3, 12);
+    set.n_scores = random.chance(0.7) ? random.from_to(1, 6) : random.from_to(1, 30);
+    const std::size_t n_attributes = random.from_to(1, 5);
+    const bool equal = random.chance(0.05);
+    std::vector<int> kinds;
+    for (std::size_t a = 0; a < n_attributes; ++a) {
+        const bool nominal = random.chance(0.4);
+        const std::size_t most = random.chance(0.2) ? set.n_rows + 2 : 5;
+        set.n_categories.push_back(nominal ? static_cast<std::int32_t>(random.from_to(1, most))
+                                           : 0);
+        set.fills.push_back(nominal ? static_cast<double>(random.below(set.n_categories.back()))
+                                    : random.between(-1.0, 1.0));
+        kinds.push_back(static_cast<int>(random.below(5)));
+    }
+    const bool pure = random.chance(0.05);
+    for (std::size_t i = 0; i < set.n_rows; ++i) {
+        double signal = random.uniform();
+        for (std::size_t a = 0; a < n_attributes; ++a) {
+            const double value = random_value(random, set.n_categories[a], kinds[a], equal);
+            set.matrix.push_back(value);
+            if (value > 0.5) signal += 0.7;
+        }
+        const auto label = static_cast<std::size_t>(signal * 1.5) % set.n_classes;
+        set.labels.push_back(static_cast<Label>(pure ? 0 : label));
+    }
+    set.encode();
+    const int score_kind = static_cast<int>(random.below(8));
+    for (std::size_t c = 0; c < set.n_scores; ++c) {
+        const int kind = score_kind < 7 ? score_kind : static_cast<int>(random.below(7));
+        for (std::size_t i = 0; i < set.n_rows; ++i) {
+            const bool hit = set.labels[i] == c % set.n_classes;
+            set.scores.push_back(equal ? 2.0 : random_score(random, kind, hit));
+        }
+    }
+    if (random.chance(0.4)) {
+        for (std::size_t i = 0; i < set.n_rows; ++i) {
+            set.weights.push_back(random.one_of({0.01, 0.5, 1.0, 2.0, 1000.0}));
+        }
+    }
+    return set;
+}
+
+std::vector<Row> all_rows(const DataSet& set) {
+    std::vector<Row> rows(set.n_rows);
+    std::iota(rows.begin(), rows.end(), Row{0});
+    return rows;
+}
+
+bool all_finite(std::span<const double> values) {
+    return std::all_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); });
+}
+
+bool nearly(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(1.0, std::abs(b)); }
+
+// Children come after their parents, side by side, and share the rows among them.
+void check_structure(const DataSet& set, const Structure& tree, double total) {
+    CHECK(tree.size() > 0 && tree.parent[0] == -1);
+    CHECK(nearly(tree.n_rows[0], total));
+    std::vector<int> parents(tree.size(), 0);
+    for (std::size_t v = 0; v < tree.size(); ++v) {
+        if (tree.is_leaf(v)) {
+            CHECK(tree.n_children[v] == 0 && tree.first_child[v] == -1);
+            continue;
+        }
+        const auto attribute = static_cast<std::size_t>(tree.attribute[v]);
+        CHECK(attribute < set.n_attributes());
+        const std::int32_t categories = set.n_categories[attribute];
+        CHECK(tree.n_children[v] == (categories > 0 ? categories : 2));
+        CHECK(!std::isnan(tree.threshold[v]));
+        double below = 0.0;
+        for (std::int32_t b = 0; b < tree.n_children[v]; ++b) {
+            const auto child = static_cast<std::size_t>(tree.first_child[v] + b);
+            CHECK(child > v && child < tree.size());
+            CHECK(tree.parent[child] == static_cast<std::int32_t>(v));
+            ++parents[child];
+            below += tree.n_rows[child];
+        }
+        CHECK(nearly(below, tree.n_rows[v]));
+    }
+    for (std::size_t v = 1; v < tree.size(); ++v) CHECK(parents[v] == 1);
+}
+
+void check_models(const DataSet& set, const Structure& tree, const NodeModels& models) {
+    CHECK(models.error.size() == tree.size() && models.held_out_error.size() == tree.size());
+    CHECK(all_finite(models.error) && all_finite(models.held_out_error));
+    CHECK(models.coefficients.size() == tree.size() * set.n_classes * (set.n_scores + 1));
+    CHECK(all_finite(models.coefficients));
+    for (std::size_t v = 0; v < tree.size(); ++v) {
+        // A squared difference is at most 1 a class; the sum over classes is at most 2.
+        CHECK(models.error[v] >= 0.0 && models.error[v] <= tree.n_rows[v] + 1e-6);
+        CHECK(models.held_out_error[v] >= 0.0);
+    }
+}
+
+std::size_t n_inner(const Structure& tree, const Pruner& pruner) {
+    std::size_t inner = 0;
+    for (std::size_t v = 0; v < tree.size(); ++v) {
+        if (pruner.is_gone(v)) continue;
+        inner += pruner.is_inner(v) ? 1 : 0;
+        CHECK(v == 0 || !pruner.is_gone(static_cast<std::size_t>(tree.parent[v])));
+        CHECK(v == 0 || pruner.is_inner(static_cast<std::size_t>(tree.parent[v])));
+    }
+    return inner;
+}
+
+void check_pruning(const Structure& tree, const NodeModels& models, Digest& digest) {
+    Pruner pruner(tree, models);
+    std::size_t steps = 0;
+    for (std::size_t inner = n_inner(tree, pruner); inner > 0; ++steps) {
+        const double alpha = pruner.smallest_alpha();
+        CHECK(std::isfinite(alpha) && alpha > 0.0);
+        pruner.prune_weakest();
+        const std::size_t left = n_inner(tree, pruner);
+        CHECK(left < inner);
+        inner = left;
+    }
+    CHECK(std::isinf(pruner.smallest_alpha()));
+    const PruningSequence sequence = pruning_sequence(tree, models);
+    CHECK(sequence.alpha.size() == steps + 1 && sequence.alpha[0] == 0.0);
+    CHECK(all_finite(sequence.alpha) && all_finite(sequence.rmse));
+    CHECK(sequence.rmse.empty() || sequence.rmse.size() == sequence.alpha.size());
+    if (!sequence.rmse.empty()) {
+        // The root alone is judged by its own model.
+        const double root = std::sqrt(models.held_out_error[0] / models.held_out_total);
+        CHECK(nearly(sequence.rmse.back(), root));
+    }
+    digest.add(sequence.alpha);
+    digest.add(sequence.rmse);
+}
+
+void check_predictions(const DataSet& set, const Structure& tree, const NodeModels& models,
+                       std::span<const Row> rows, Digest& digest) {
+    const Predictor predictor({tree.attribute, tree.threshold, tree.first_child,
+                               models.coefficients, set.n_categories, set.fills, set.n_classes,
+                               set.n_scores});
+    std::vector<double> counts(tree.size(), 0.0);
+    for (const Row row : rows) {
+        const auto leaf = static_cast<std::size_t>(predictor.leaf(set.table(), row));
+        CHECK(leaf < tree.size() && tree.is_leaf(leaf));
+        counts[leaf] += set.weights.empty() ? 1.0 : set.weights[row];
+    }
+    // Rows take the way in prediction that they took in training.
+    for (std::size_t v = 0; v < tree.size(); ++v) {
+        if (tree.is_leaf(v)) CHECK(nearly(counts[v], tree.n_rows[v]));
+    }
+    std::vector<double> probabilities(set.n_rows * set.n_classes);
+    predictor.probabilities(set.table(), set.scores.data(), probabilities.data());
+    for (std::size_t i = 0; i < set.n_rows; ++i) {
+        double sum = 0.0;
+        for (std::size_t j = 0; j < set.n_classes; ++j) {
+            const double p = probabilities[i * set.n_classes + j];
+            CHECK(p >= 0.0 && p <= 1.0);
+            sum += p;
+        }
+        CHECK(std::abs(sum - 1.0) < 1e-12);
+    }
+    digest.add(probabilities);
+}
+
+ModelSettings random_settings(Random& random, std::size_t n_rows) {
+    ModelSettings settings;
+    settings.iterations = random.one_of<std::size_t>({1, 3, random.from_to(1, 150)});
+    settings.choose_in_every_node = n_rows <= 150 && random.chance(0.2);
+    settings.max_iterations = 20;
+    settings.constant_scores =
+        random.chance(0.5) ? ConstantScores::frequencies : ConstantScores::keep_model;
+    return settings;
+}
+
+void check_tree(Random& random, const DataSet& set, std::span<const Row> rows,
+                std::span<const Row> held_out, Digest& digest) {
+    const Data data = set.data();
+    GrowSettings growing;
+    growing.min_samples_split = random.one_of({2.0, 16.0, 16.0});
+    growing.min_samples_leaf = random.one_of({0.5, 1.0, 2.0, 10.0});
+    if (random.chance(0.2)) growing.max_depth = random.below(3);
+    const Structure tree = grow(data, rows, growing);
+    check_structure(set, tree, total_weight(data, rows));
+    digest.add(tree.attribute);
+    digest.add(tree.threshold);
+    const ModelSettings settings = random_settings(random, set.n_rows);
+    const NodeModels models = ModelFitter(data, tree, settings).fit(rows, held_out);
+    check_models(set, tree, models);
+    digest.add(models.error);
+    digest.add(models.coefficients);
+    check_pruning(tree, models, digest);
+    check_predictions(set, tree, models, rows, digest);
+}
+
+// The choice is the same whether or not the folds ran ahead.
+void check_choice(const DataSet& set, const std::vector<Fold>& folds, Digest& digest) {
+    constexpr std::size_t most = 80;
+    const Data data = set.data();
+    const Model start(set.n_classes, set.n_scores);
+    std::vector<IterationChoice> choices;
+    for (const bool ahead : {false, true}) {
+        std::vector<BoostingPath> paths;
+        for (const Fold& fold : folds) paths.emplace_back(data, fold, start);
+        if (ahead) {
+            for (BoostingPath& path : paths) path.run_ahead(most, 3);
+        }
+        choices.push_back(choose_iterations(
+            paths.size(), most, [&](std::size_t f) -> BoostingPath& { return paths[f]; }));
+    }
+    for (const IterationChoice& choice : choices) {
+        CHECK(!choice.sums.empty() && choice.sums.size() <= most + 1);
+        CHECK(all_finite(choice.sums));
+        const double lowest = *std::min_element(choice.sums.begin(), choice.sums.end());
+        CHECK(choice.best < choice.sums.size() && choice.sums[choice.best] <= lowest + plateau);
+        digest.add(choice.sums);
+    }
+}
+
+void check_folds(const DataSet& set, std::span<const Row> rows, const std::vector<Fold>& folds) {
+    std::vector<int> held_out(set.n_rows, 0);
+    for (const Fold& fold : folds) {
+        CHECK(fold.train.size() + fold.test.size() == rows.size());
+        for (const Row row : fold.test) ++held_out[row];
+        for (const Row row : fold.train) CHECK(row < set.n_rows);
+    }
+    for (const Row row : rows) CHECK(held_out[row] == 1);
+}
+
+void check_data_set(std::uint64_t seed, Digest& digest) {
+    Random random(seed);
+    const DataSet set = random_data_set(random);
+    const std::vector<Row> rows = all_rows(set);
+    check_tree(random, set, rows, {}, digest);
+    if (set.n_rows < 2) return;
+    const std::vector<Fold> folds =
+        make_folds(set.labels, rows, std::min<std::size_t>(5, set.n_rows));
+    check_folds(set, rows, folds);
+    check_tree(random, set, folds[0].train, folds[0].test, digest);
+    if (set.n_rows <= 200) check_choice(set, folds, digest);
+}
+
+// Weights of 1 are no weights, to the last bit.
+void check_unit_weights(std::uint64_t seed) {
+    Random random(seed);
+    DataSet set = random_data_set(random);
+    const std::vector<Row> rows = all_rows(set);
+    std::vector<std::uint64_t> digests;
+    for (const double weight : {0.0, 1.0}) {
+        set.weights.assign(weight > 0.0 ? set.n_rows : 0, weight);
+        Digest digest;
+        Random same(seed);
+        check_tree(same, set, rows, {}, digest);
+        digests.push_back(digest.value());
+    }
+    CHECK(digests[0] == digests[1]);
+}
+
+}  // namespace
+
+int main(int n_arguments, char** arguments) {
+    constexpr std::size_t n_data_sets = 400;
+    Digest digest;
+    for (; current_data_set < n_data_sets; ++current_data_set) {
+        check_data_set(current_data_set, digest);
+        if (current_data_set % 4 == 0) check_unit_weights(current_data_set);
+    }
+    if (n_arguments > 1) std::ofstream(arguments[1]) << digest.value() << '\n';
+    std::printf("%zu data sets, instruction set %s, digest %016llx\n", n_data_sets, kernels().name,
+                static_cast<unsigned long long>(digest.value()));
+    return 0;
+}

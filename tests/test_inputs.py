@@ -1,0 +1,453 @@
+"""The same data in any dress gives the same tree: tables, labels, scores and weights."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from caltree import CalibrationTree
+
+from .helpers import FIXED, assert_probabilities, fixed_tree, make_frame, make_rows, same_tree
+
+
+def assert_same(one, other, X, scores, X_other=None, scores_other=None):
+    assert same_tree(one, other)
+    expected = one.predict_proba(X, scores)
+    X_other = X if X_other is None else X_other
+    scores_other = scores if scores_other is None else scores_other
+    assert np.array_equal(expected, other.predict_proba(X_other, scores_other))
+    assert np.array_equal(one.apply(X), other.apply(X_other))
+
+
+# Tables
+
+
+def as_frame(make):
+    def convert(X):
+        return make({f"x{j}": X[:, j] for j in range(X.shape[1])})
+
+    return convert
+
+
+TABLES = {
+    "float32": lambda X: X.astype(np.float32),
+    "fortran": np.asfortranarray,
+    "strided": lambda X: np.repeat(np.repeat(X, 2, axis=0), 2, axis=1)[::2, ::2],
+    "read only": lambda X: np.frombuffer(X.tobytes()).reshape(X.shape),
+    "object": lambda X: X.astype(object),
+    "lists": lambda X: X.tolist(),
+    "tuples": lambda X: tuple(map(tuple, X.tolist())),
+    "pandas": as_frame(pd.DataFrame),
+    "pandas Float64": lambda X: as_frame(pd.DataFrame)(X).astype("Float64"),
+    "polars": as_frame(pl.DataFrame),
+    "pyarrow": as_frame(pa.table),
+    "csr matrix": sparse.csr_matrix,
+    "csc matrix": sparse.csc_matrix,
+    "csr array": sparse.csr_array,
+    "csc array": sparse.csc_array,
+}
+
+
+@pytest.fixture(scope="module")
+def quarters():
+    # Quarters are exact in float32.
+    X, y, scores = make_rows(400)
+    X = np.round(4 * X) / 4
+    X[:40, 2] = np.nan
+    return X, y, scores, CalibrationTree().fit(X, y, scores)
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_every_kind_of_table_gives_the_same_tree(kind, quarters):
+    X, y, scores, expected = quarters
+    table = TABLES[kind](X)
+    tree = CalibrationTree().fit(table, y, scores)
+    assert expected.get_n_leaves() > 1
+    assert_same(expected, tree, X, scores, table)
+
+
+def as_pyarrow(frame):
+    return pa.Table.from_pandas(frame, preserve_index=False)
+
+
+FRAMES = {
+    "polars": lambda frame: pl.from_arrow(as_pyarrow(frame)),
+    "pyarrow": as_pyarrow,
+    "pandas objects": lambda frame: frame.assign(
+        colour=frame["colour"].astype(object), known=frame["known"].astype(object)
+    ),
+    "pandas strings": lambda frame: frame.assign(colour=frame["colour"].astype("string")),
+    "pandas plain": lambda frame: frame.assign(
+        count=frame["count"].astype(float), flag=frame["flag"].astype(object)
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_columns_of_every_type_give_the_same_tree(kind):
+    frame, y, scores = make_frame()
+    # The order of the categories is that of their branches; all tables know it sorted.
+    frame["size"] = frame["size"].cat.set_categories(["large", "small"])
+    expected = fixed_tree().fit(frame, y, scores)
+    split_on = {expected.tree_.attributes.columns[a].name for a in expected.tree_.attribute}
+    assert {"number", "colour"} <= split_on
+    other = FRAMES[kind](frame)
+    assert_same(expected, fixed_tree().fit(other, y, scores), frame, scores, other)
+
+
+def test_declared_categories_keep_their_order_and_an_unused_one_its_branch():
+    X = pd.DataFrame({"c": pd.Categorical(["b", "a"] * 20, categories=["z", "b", "a"])})
+    tree = fixed_tree().fit(X, [0, 1] * 20, np.linspace(0.1, 0.9, 40))
+    assert tree.tree_.attributes.columns[0].categories == ("z", "b", "a")
+    assert tree.tree_.n_rows.tolist() == [40, 0, 20, 20]
+
+
+def test_categorical_features_makes_numbers_nominal():
+    X, y, scores = make_rows()
+    X[:, 0] = np.where(X[:, 0] > 0.3, 7, np.where(X[:, 0] > -0.5, 3, 11))
+    names = pd.DataFrame(X, columns=["a", "b", "c"])
+    trees = [
+        fixed_tree(categorical_features=features).fit(table, y, scores)
+        for features, table in [([0], X), ([True, False, False], X), (["a"], names)]
+    ]
+    assert trees[0].tree_.attributes.columns[0].categories == (3, 7, 11)
+    assert same_tree(trees[0], trees[1]) and same_tree(trees[0], trees[2])
+
+
+@pytest.mark.parametrize("kind", ["numpy", "pandas", "polars", "pyarrow"])
+def test_unseen_and_missing_categories_go_where_the_most_frequent_goes(kind):
+    colour = np.array(["red"] * 50 + ["green"] * 30 + ["blue"] * 20, dtype=object)
+    y = np.repeat([0, 1, 0], [50, 30, 20])
+    tables = {
+        "numpy": lambda values: np.array(values, dtype=object).reshape(-1, 1),
+        "pandas": lambda values: pd.DataFrame({"colour": values}),
+        "polars": lambda values: pl.DataFrame({"colour": values}),
+        "pyarrow": lambda values: pa.table({"colour": values}),
+    }
+    make = tables[kind]
+    tree = fixed_tree().fit(make(list(colour)), y, np.linspace(0.1, 0.9, 100))
+    leaves = tree.apply(make(["blue", "green", "red", "mauve", None]))
+    assert leaves.tolist() == [1, 2, 3, 3, 3]
+
+
+def test_a_missing_number_counts_as_the_mean():
+    X, y, scores = make_rows()
+    X[:100, 0] = np.nan
+    X[100:, 0] += 0.2
+    filled = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
+    tree = fixed_tree().fit(X, y, scores)
+    assert np.array_equal(tree.apply(X), tree.apply(filled))
+    assert same_tree(tree, fixed_tree().fit(filled, y, scores))
+
+
+def test_a_column_without_a_value_is_of_no_use():
+    X, y, scores = make_rows()
+    empty = np.column_stack([X, np.full(len(X), np.nan)])
+    tree = fixed_tree().fit(empty, y, scores)
+    expected = fixed_tree().fit(X, y, scores)
+    assert same_tree(tree, expected)
+    assert np.array_equal(tree.predict_proba(empty, scores), expected.predict_proba(X, scores))
+
+
+@pytest.mark.parametrize("n_rows", [0, 1])
+def test_few_new_rows_will_do(n_rows):
+    X, y, scores = make_rows()
+    tree = fixed_tree().fit(X, y, scores)
+    few = tree.predict_proba(X[:n_rows], scores[:n_rows])
+    assert few.shape == (n_rows, 2)
+    assert np.array_equal(few, tree.predict_proba(X, scores)[:n_rows])
+
+
+def test_the_prediction_of_a_row_does_not_depend_on_its_neighbours():
+    X, y, scores = make_rows(n_classes=3)
+    tree = fixed_tree().fit(X, y, scores)
+    order = np.random.default_rng(1).permutation(len(X))
+    expected = tree.predict_proba(X, scores)
+    assert np.array_equal(tree.predict_proba(X[order], scores[order]), expected[order])
+    for start in range(0, 20, 7):
+        part = slice(start, start + 7)
+        assert np.array_equal(tree.predict_proba(X[part], scores[part]), expected[part])
+
+
+# Labels
+
+TEXT = np.dtypes.StringDType() if hasattr(np.dtypes, "StringDType") else object  # since numpy 2
+LABELS = {
+    "int": (lambda y: y, [0, 1]),
+    "uint8": (lambda y: y.astype(np.uint8), [0, 1]),
+    "float": (lambda y: y.astype(float), [0.0, 1.0]),
+    "minus one": (lambda y: 2 * y - 1, [-1, 1]),
+    "bool": (lambda y: y > 0, [False, True]),
+    "string": (lambda y: np.array(["no", "yes"])[y], ["no", "yes"]),
+    "numpy text": (lambda y: np.array(["no", "yes"], dtype=TEXT)[y], ["no", "yes"]),
+    "list": (lambda y: y.tolist(), [0, 1]),
+    "list of strings": (lambda y: np.array(["no", "yes"])[y].tolist(), ["no", "yes"]),
+    "objects": (lambda y: y.astype(object), [0, 1]),
+    "boolean objects": (lambda y: (y > 0).astype(object), [False, True]),
+    "pandas": (pd.Series, [0, 1]),
+    "pandas Int64": (lambda y: pd.Series(y, dtype="Int64"), [0, 1]),
+    "pandas boolean": (lambda y: pd.Series(y > 0, dtype="boolean"), [False, True]),
+    "pandas strings": (lambda y: pd.Series(y).map({0: "no", 1: "yes"}), ["no", "yes"]),
+    "pandas categories": (
+        lambda y: pd.Series(y).map({0: "no", 1: "yes"}).astype("category"),
+        ["no", "yes"],
+    ),
+    "pandas index": (lambda y: pd.Series(y, index=np.arange(len(y))[::-1]), [0, 1]),
+    "polars": (pl.Series, [0, 1]),
+    "polars strings": (lambda y: pl.Series(np.array(["no", "yes"])[y]), ["no", "yes"]),
+    "pyarrow": (pa.array, [0, 1]),
+}
+
+
+@pytest.mark.parametrize("kind", LABELS)
+def test_labels_of_every_kind_give_the_same_tree(kind):
+    X, y, scores = make_rows()
+    convert, classes = LABELS[kind]
+    tree = fixed_tree().fit(X, convert(y), scores)
+    assert tree.classes_.tolist() == classes
+    assert_same(fixed_tree().fit(X, y, scores), tree, X, scores)
+
+
+def test_the_columns_follow_the_sorted_classes():
+    X, y, scores = make_rows(n_classes=3)
+    expected = fixed_tree().fit(X, y, scores)
+    turned = fixed_tree().fit(X, np.array(["c", "b", "a"])[y], scores[:, ::-1])
+    assert turned.classes_.tolist() == ["a", "b", "c"]
+    np.testing.assert_allclose(
+        turned.predict_proba(X, scores[:, ::-1])[:, ::-1],
+        expected.predict_proba(X, scores),
+        rtol=0,
+        atol=1e-12,
+    )
+
+
+def test_a_column_of_labels_warns():
+    from sklearn.exceptions import DataConversionWarning
+
+    X, y, scores = make_rows()
+    with pytest.warns(DataConversionWarning, match="column-vector y"):
+        tree = fixed_tree().fit(X, y[:, np.newaxis], scores)
+    assert same_tree(tree, fixed_tree().fit(X, y, scores))
+
+
+def test_many_classes():
+    X, y, scores = make_rows(2000, n_classes=40)
+    tree = CalibrationTree(max_boosting_iterations=5).fit(X, y, scores)
+    probabilities = tree.predict_proba(X, scores)
+    assert probabilities.shape == (2000, 40)
+    assert_probabilities(probabilities)
+
+
+# Scores
+
+SCORES = {
+    "float32": lambda scores: scores.astype(np.float32),
+    "lists": lambda scores: scores.tolist(),
+    "objects": lambda scores: scores.astype(object),
+    "fortran": np.asfortranarray,
+    "pandas": pd.DataFrame,
+    "polars": lambda scores: pl.DataFrame({"a": scores[:, 0], "b": scores[:, 1]}),
+}
+
+
+@pytest.mark.parametrize("kind", SCORES)
+def test_scores_of_every_kind_give_the_same_tree(kind):
+    X, y, scores = make_rows()
+    scores = scores.astype(np.float32).astype(np.float64)
+    other = SCORES[kind](scores)
+    expected = fixed_tree().fit(X, y, scores)
+    assert_same(expected, fixed_tree().fit(X, y, other), X, scores, scores_other=other)
+
+
+@pytest.mark.parametrize("convert", [np.ravel, list, pd.Series, pl.Series])
+def test_one_column_may_be_flat(convert):
+    X, y, scores = make_rows()
+    column = scores[:, 1:]
+    flat = convert(column[:, 0])
+    expected = fixed_tree().fit(X, y, column)
+    assert_same(expected, fixed_tree().fit(X, y, flat), X, column, scores_other=flat)
+
+
+@pytest.mark.parametrize("params", [{}, FIXED])
+def test_one_column_stands_for_two(params):
+    X, y, scores = make_rows(500)
+    p = scores[:, 1]
+    both = np.column_stack([1 - p, p])
+    one = CalibrationTree(**params).fit(X, y, p)
+    two = CalibrationTree(**params).fit(X, y, both)
+    assert one.get_n_leaves() == two.get_n_leaves() > 1
+    np.testing.assert_allclose(
+        one.predict_proba(X, p), two.predict_proba(X, both), rtol=0, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_log_odds_say_the_same_as_probabilities(n_classes):
+    X, y, scores = make_rows(n_classes=n_classes)
+    log_odds = np.log(scores / (1 - scores))
+    expected = fixed_tree().fit(X, y, scores)
+    assert expected.score_type_ == "probability"
+    for score_type in ("logit", "margin", "auto"):
+        tree = fixed_tree(score_type=score_type).fit(X, y, log_odds)
+        assert tree.score_type_ == {"auto": "margin"}.get(score_type, score_type)
+        assert_same(expected, tree, X, scores, scores_other=log_odds)
+
+
+def test_what_the_scores_are_is_settled_by_fitting():
+    X, y, scores = make_rows()
+    log_odds = np.log(scores[:, 1] / scores[:, 0])
+    tree = fixed_tree().fit(X, y, log_odds)
+    inside = (log_odds > 0) & (log_odds < 1)
+    expected = tree.predict_proba(X, log_odds)[inside]
+    assert np.array_equal(tree.predict_proba(X[inside], log_odds[inside]), expected)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_two_classifiers_side_by_side(n_classes):
+    X, y, scores = make_rows(600, n_classes=n_classes)
+    rng = np.random.default_rng(3)
+    noise = rng.dirichlet(np.ones(n_classes), len(X))
+    both = np.column_stack([noise, scores])
+    tree = CalibrationTree().fit(X, y, both)
+    truth = np.eye(n_classes)[y]
+
+    def squared_error(tree, scores):
+        return np.mean((tree.predict_proba(X, scores) - truth) ** 2)
+
+    assert tree.tree_.n_scores == 2 * n_classes
+    alone = squared_error(CalibrationTree().fit(X, y, noise), noise)
+    assert squared_error(tree, both) < 0.9 * alone
+
+
+# Weights
+
+WEIGHTS = {
+    "int": lambda w: w.astype(int),
+    "float32": lambda w: w.astype(np.float32),
+    "list": lambda w: w.tolist(),
+    "strided": lambda w: np.repeat(w, 2)[::2],
+    "pandas": pd.Series,
+    "polars": pl.Series,
+}
+
+
+@pytest.mark.parametrize("kind", WEIGHTS)
+def test_weights_of_every_kind_give_the_same_tree(kind):
+    X, y, scores = make_rows()
+    weight = np.random.default_rng(0).integers(0, 4, len(X)).astype(float)
+    expected = fixed_tree().fit(X, y, scores, sample_weight=weight)
+    tree = fixed_tree().fit(X, y, scores, sample_weight=WEIGHTS[kind](weight))
+    assert same_tree(expected, tree)
+
+
+@st.composite
+def weighted_rows(draw):
+    n_rows = draw(st.integers(12, 60))
+    n_classes = draw(st.sampled_from([2, 3]))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    colour = rng.choice(["red", "green", "blue", None], n_rows, p=[0.4, 0.3, 0.2, 0.1])
+    number = rng.integers(-5, 6, n_rows).astype(float)
+    number[rng.random(n_rows) < 0.15] = np.nan
+    X = pd.DataFrame({"number": number, "colour": colour, "noise": rng.integers(0, 99, n_rows)})
+    hint = np.nan_to_num(number) > 0
+    y = np.where(rng.random(n_rows) < 0.7, hint, rng.integers(0, n_classes, n_rows)).astype(int)
+    y[:n_classes] = np.arange(n_classes)
+    scores = rng.dirichlet(np.ones(n_classes), n_rows)
+    weight = rng.integers(draw(st.sampled_from([0, 1])), 4, n_rows).astype(float)
+    weight[:n_classes] = 2
+    return X, y, scores, weight
+
+
+WAYS = {
+    "grown": {"boosting_iterations": 3, "pruning": None},
+    "pruned": {"boosting_iterations": 1, "pruning": 0.01},
+    "published": {"boosting_iterations": 2, "pruning": 0.0, "constant_scores": "ignore"},
+}
+quick = settings(max_examples=40, deadline=None, derandomize=True)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@quick
+@given(rows=weighted_rows())
+def test_a_weight_counts_rows(way, rows):
+    X, y, scores, weight = rows
+    repeats = np.repeat(np.arange(len(y)), weight.astype(int))
+    params = {"min_samples_split": 5, **WAYS[way]}
+    weighted = CalibrationTree(**params).fit(X, y, scores, sample_weight=weight)
+    repeated = CalibrationTree(**params).fit(X.iloc[repeats], y[repeats], scores[repeats])
+    assert np.array_equal(weighted.tree_.attribute, repeated.tree_.attribute)
+    assert np.array_equal(weighted.tree_.n_rows, repeated.tree_.n_rows)
+    np.testing.assert_allclose(weighted.tree_.threshold, repeated.tree_.threshold, atol=1e-12)
+    # Elsewhere they may part: two rows alone are fitted equally well by any of the scores.
+    seen = X[weight > 0], scores[weight > 0]
+    np.testing.assert_allclose(
+        weighted.predict_proba(*seen), repeated.predict_proba(*seen), rtol=0, atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("way", [*WAYS, "chosen", "published chosen"])
+@quick
+@given(rows=weighted_rows())
+def test_a_row_without_weight_is_no_row(way, rows):
+    X, y, scores, weight = rows
+    chosen = {"max_boosting_iterations": 5, "cv": 3}
+    chosen["constant_scores"] = "ignore" if "published" in way else "frequencies"
+    params = {"min_samples_split": 5, **WAYS.get(way, chosen)}
+    left_out = CalibrationTree(**params).fit(X, y, scores, sample_weight=weight)
+    kept = weight > 0
+    dropped = CalibrationTree(**params).fit(X[kept], y[kept], scores[kept], weight[kept])
+    assert_same(dropped, left_out, X, scores)
+    assert left_out.boosting_iterations_ == dropped.boosting_iterations_
+    assert left_out.pruning_alpha_ == dropped.pruning_alpha_
+
+
+@quick
+@given(rows=weighted_rows())
+def test_weights_of_one_are_no_weights(rows):
+    X, y, scores, _ = rows
+    for params in ({**FIXED, "min_samples_split": 4}, {"cv": 3, "max_boosting_iterations": 5}):
+        unit = CalibrationTree(**params).fit(X, y, scores, sample_weight=np.ones(len(y)))
+        assert_same(CalibrationTree(**params).fit(X, y, scores), unit, X, scores)
+
+
+def test_rows_without_weight_bring_no_category_no_class_and_no_infinity():
+    X, y, scores = make_rows()
+    kept = np.arange(len(X)) >= 5
+    colour = np.where(kept, np.where(X[:, 0] > 0.3, "red", "blue"), "mauve")
+    number = np.where(kept, X[:, 1], np.inf)
+    frame = pd.DataFrame({"colour": colour, "number": number})
+    labels = np.where(kept, y, 9)
+    tree = fixed_tree().fit(frame, labels, scores, sample_weight=kept)
+    expected = fixed_tree().fit(frame[kept], y[kept], scores[kept])
+    assert tree.classes_.tolist() == [0, 1]
+    assert tree.tree_.attributes.columns[0].categories == ("blue", "red")
+    assert_same(expected, tree, frame, scores)
+
+
+def test_weights_move_the_mean_and_the_most_frequent_category():
+    X = pd.DataFrame({"number": [0.0, 10.0] * 10, "colour": ["a", "b"] * 10})
+    y, scores = [0, 1] * 10, np.linspace(0.1, 0.9, 20)
+    unweighted = fixed_tree().fit(X, y, scores).tree_.attributes
+    weighted = fixed_tree().fit(X, y, scores, sample_weight=[1, 3] * 10).tree_.attributes
+    assert unweighted.fills.tolist() == [5.0, 0.0]
+    assert weighted.fills.tolist() == [7.5, 1.0]
+
+
+@pytest.mark.parametrize("scale", [1e-320, 1e-300, 1e-5, 1e300])
+@pytest.mark.filterwarnings("ignore:sample_weight sums to")
+def test_weights_of_any_size_give_probabilities(scale):
+    frame, y, scores = make_frame()
+    weight = scale * np.random.default_rng(0).integers(1, 9, len(y))
+    for params in ({}, FIXED):
+        tree = CalibrationTree(**params).fit(frame, y, scores, sample_weight=weight)
+        assert_probabilities(tree.predict_proba(frame, scores))
+
+
+def test_weights_that_sum_to_next_to_nothing_warn():
+    X, y, scores = make_rows()
+    with pytest.warns(UserWarning, match="sample_weight sums to 0.3.*rescale"):
+        fixed_tree().fit(X, y, scores, sample_weight=np.full(len(X), 0.001))
