@@ -34,6 +34,7 @@ sanitize: $(VENV)/.ready
 	$(BIN)/cmake -S . -B $(SANITIZED) -G Ninja -DCMAKE_BUILD_TYPE=Release \
 	    -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) -DPython_EXECUTABLE=$(abspath $(BIN)/python) \
 	    -Dnanobind_DIR="$$($(BIN)/python -m nanobind --cmake_dir)" \
+	    -DCMAKE_CXX_FLAGS_RELEASE=-O1 \
 	    -DCALTREE_SANITIZE=ON -DCALTREE_WERROR=ON -DCALTREE_NATIVE_TESTS=ON
 	$(BIN)/cmake --build $(SANITIZED)
 	$(BIN)/ctest --test-dir $(SANITIZED) --output-on-failure

@@ -451,3 +451,14 @@ def test_weights_that_sum_to_next_to_nothing_warn():
     X, y, scores = make_rows()
     with pytest.warns(UserWarning, match="sample_weight sums to 0.3.*rescale"):
         fixed_tree().fit(X, y, scores, sample_weight=np.full(len(X), 0.001))
+
+
+def test_rows_of_weight_zero_may_lack_label_and_scores():
+    rng = np.random.default_rng(3)
+    X, y = rng.random((60, 2)), rng.integers(0, 2, 60).astype(float)
+    scores, weight = rng.random(60), np.ones(60)
+    without = CalibrationTree().fit(X[5:], y[5:], scores[5:])
+    weight[:5], y[:5], scores[:5] = 0, np.nan, np.nan
+    with_them = CalibrationTree().fit(X, y, scores, sample_weight=weight)
+    new = rng.random(60)
+    assert np.array_equal(with_them.predict_proba(X, new), without.predict_proba(X, new))

@@ -240,7 +240,7 @@ def stored():
         (("extra",), 1, "keys"),
         (("params",), [], "parameters"),
         (("params", "depth"), 3, "parameters"),
-        (("params", "cv"), [1], "parameters"),
+        (("params", "cv"), {"a": 1}, "parameters"),
         (("params", "cv"), deep_list(2000), "parameters"),
         (("score_type",), "auto", "score_type"),
         (("score_type",), ["logit"], "score_type"),
@@ -371,3 +371,13 @@ def test_a_mutated_tree_is_refused_or_predicts(stored, data):
 @pytest.mark.parametrize("name", sorted(FIXED))
 def test_stored_parameters_are_the_parameters(stored, name):
     assert stored["params"][name] == FIXED[name]
+
+
+def test_lists_of_nominal_columns_are_stored_with_the_other_parameters(tmp_path):
+    X = np.arange(40.0).reshape(20, 2) % 3
+    tree = CalibrationTree(categorical_features=np.array([0]), max_depth=np.int64(2))
+    tree.fit(X, [0, 1] * 10, scores=np.linspace(0.1, 0.9, 20))
+    tree.save(tmp_path / "tree.json")
+    again = CalibrationTree.load(tmp_path / "tree.json")
+    assert again.categorical_features == [0]
+    assert again.max_depth == 2

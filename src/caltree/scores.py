@@ -16,7 +16,9 @@ _SUM_TOLERANCE = 1e-3
 _LARGEST_SCORE = 1e100
 
 
-def as_score_matrix(scores: Any, n_rows: int, n_classes: int) -> Floats:
+def as_score_matrix(
+    scores: Any, n_rows: int, n_classes: int, keep: npt.NDArray[np.bool_] | None = None
+) -> Floats:
     """Check scores and make a matrix of them.
 
     Parameters
@@ -28,11 +30,13 @@ def as_score_matrix(scores: Any, n_rows: int, n_classes: int) -> Floats:
         The number of rows of `X`.
     n_classes : int
         The number of classes.
+    keep : ndarray of bool, optional
+        The rows to use; the others are left out as if absent.
 
     Returns
     -------
-    ndarray of shape (n_rows, 1) or (n_rows, k * n_classes)
-        The scores as they are, without a copy where they are float64 already.
+    ndarray of shape (n, 1) or (n, k * n_classes)
+        The scores as they are, without a copy where they are float64 already and all are kept.
     """
     array = _as_array(scores)
     if array.ndim == 1:
@@ -52,8 +56,8 @@ def as_score_matrix(scores: Any, n_rows: int, n_classes: int) -> Floats:
             f"give {one}one column a class (or a multiple for several classifiers)"
         )
     matrix = _as_numbers(array)
-    _check_finite(matrix)
-    return matrix
+    _check_finite(matrix, keep)
+    return matrix if keep is None else matrix[keep]
 
 
 def resolve_score_type(matrix: Floats, n_classes: int, score_type: str) -> ScoreType:
@@ -144,20 +148,24 @@ def _as_numbers(array: npt.NDArray[Any]) -> Floats:
     )
 
 
-def _check_finite(matrix: Floats) -> None:
+def _check_finite(matrix: Floats, keep: npt.NDArray[np.bool_] | None) -> None:
     if np.isfinite(matrix).all():
         return
-    missing = np.isnan(matrix)
+    wrong = ~np.isfinite(matrix)
+    if keep is not None:
+        wrong[~keep] = False
+    missing = wrong & np.isnan(matrix)
     if missing.any():
         row, column = np.argwhere(missing)[0]
         raise ValueError(
             f"scores contains NaN in row {row}, column {column}; drop those rows or fill them"
         )
-    row, column = np.argwhere(np.isinf(matrix))[0]
-    raise ValueError(
-        f"scores contains infinity in row {row}, column {column}; "
-        "replace it by a large finite number"
-    )
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
+        raise ValueError(
+            f"scores contains infinity in row {row}, column {column}; "
+            "replace it by a large finite number"
+        )
 
 
 def _check_probabilities(matrix: Floats) -> None:

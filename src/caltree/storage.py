@@ -33,7 +33,7 @@ def to_dict(calibrator: CalibrationTree) -> dict[str, Any]:
         "format": _FORMAT,
         "version": _VERSION,
         # A splitter or a random generator cannot be written down; the fitted tree needs neither.
-        "params": {name: value for name, value in params.items() if isinstance(value, _PLAIN)},
+        "params": {name: _plain(value) for name, value in params.items() if _is_plain(value)},
         "classes": _plain_classes(calibrator.classes_),
         "score_type": calibrator.score_type_,
         "chosen": {
@@ -102,6 +102,18 @@ def read_json(path: Any) -> Any:
         raise ValueError(f"{os.fspath(path)} is no stored calibration tree: {error}") from None
 
 
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, list | tuple | np.ndarray):
+        return all(isinstance(item, (*_PLAIN, np.generic)) for item in value)
+    return isinstance(value, (*_PLAIN, np.generic))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_plain(item) for item in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a number that it may hold")
 
@@ -137,7 +149,7 @@ def _checked_params(cls: type[Tree], stored: Any) -> dict[str, Any]:
     known = set(cls._get_param_names())
     if not isinstance(stored, dict) or not set(stored) <= known:
         raise ValueError("a stored calibration tree has parameters that are not known here")
-    if not all(isinstance(value, _PLAIN) for value in stored.values()):
+    if not all(_is_plain(value) for value in stored.values()):
         raise ValueError("the parameters of a stored calibration tree must be plain values")
     return stored
 

@@ -13,6 +13,7 @@ from . import _core, attributes, storage
 from .model import TreeModel
 from .scores import as_score_matrix, log_odds, resolve_score_type
 from .selection import Recipe, make_folds, make_tree
+from .tables import read_table
 from .text import tree_text
 from .validation import (
     check_choice,
@@ -210,9 +211,7 @@ class CalibrationTree(BaseEstimator):
         if weights is not None and keep is not None:
             weights = weights[keep]
         classes, labels = check_labels(y, n_rows, keep)
-        score_matrix = as_score_matrix(scores, n_rows, len(classes))
-        if keep is not None:
-            score_matrix = score_matrix[keep]
+        score_matrix = as_score_matrix(scores, n_rows, len(classes), keep)
         score_type = resolve_score_type(score_matrix, len(classes), self.score_type)
         log_odds_matrix = log_odds(score_matrix, score_type)
         folds = make_folds(self.cv, labels, keep, self.random_state) if recipe.needs_folds else []
@@ -399,7 +398,4 @@ def _n_rows(X: Any) -> int:
     shape = getattr(X, "shape", None)
     if isinstance(shape, tuple) and shape:
         return int(shape[0])
-    try:
-        return len(X)
-    except TypeError:
-        raise TypeError(f"X must be a table, got {type(X).__name__}") from None
+    return read_table(X, "X").shape[0]

@@ -29,15 +29,17 @@ def check_labels(y: Any, n_rows: int, keep: Mask | None = None) -> tuple[npt.NDA
     if n_rows == 0:
         raise ValueError("y is empty; give at least two rows of different classes")
     missing = _missing(labels)
+    if keep is not None:
+        missing &= keep
     if missing.any():
         row = int(np.flatnonzero(missing)[0])
         raise ValueError(f"y contains a missing label in row {row}; drop the rows without a label")
+    if keep is not None:
+        labels = labels[keep]
     if labels.dtype.kind == "O":
         labels = _of_one_type(labels)
     if labels.dtype.kind == "f":
         _check_whole(labels)
-    if keep is not None:
-        labels = labels[keep]
     classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
         only = classes[0].item() if isinstance(classes[0], np.generic) else classes[0]

@@ -63,10 +63,11 @@ void check_attributes(const Array<std::int32_t>& n_categories, const Array<doubl
 // The training data, and everything that keeps its arrays alive.
 class Training {
   public:
-    Training(const Matrix& matrix, const Array<std::int32_t>& n_categories,
-             const Array<double>& fills, Array<Label> labels, std::size_t n_classes,
-             ColumnMajor scores, std::optional<Array<double>> weights)
-        : columns_(encode(matrix, n_categories, fills)),
+    Training(Matrix matrix, const Array<std::int32_t>& n_categories, const Array<double>& fills,
+             Array<Label> labels, std::size_t n_classes, ColumnMajor scores,
+             std::optional<Array<double>> weights)
+        : matrix_(std::move(matrix)),
+          columns_(encode(matrix_, n_categories, fills)),
           labels_(std::move(labels)),
           scores_(std::move(scores)),
           weights_(std::move(weights)),
@@ -126,6 +127,7 @@ class Training {
         }
     }
 
+    Matrix matrix_;
     Columns columns_;
     Array<Label> labels_;
     ColumnMajor scores_;
@@ -322,7 +324,7 @@ NB_MODULE(_core, m) {
     m.attr("instruction_set") = kernels().name;
 
     nb::class_<Training>(m, "Training")
-        .def(nb::init<const Matrix&, const Array<std::int32_t>&, const Array<double>&, Array<Label>,
+        .def(nb::init<Matrix, const Array<std::int32_t>&, const Array<double>&, Array<Label>,
                       std::size_t, ColumnMajor, std::optional<Array<double>>>(),
              "matrix"_a, "n_categories"_a, "fills"_a, "labels"_a, "n_classes"_a, "scores"_a,
              "weights"_a.none());

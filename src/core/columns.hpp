@@ -29,9 +29,21 @@ struct ColumnView {
 
 struct Column {
     std::vector<std::uint32_t> codes;  // one a row
-    std::vector<double> values;        // numeric: the distinct values, ascending
     std::uint32_t n_codes = 0;         // number of distinct values, or of categories
     bool numeric = true;
+
+    // Numeric: where to find the value of a code again, rather than a copy of it, and whether the
+    // next larger value is more than minimum_gap away.
+    ColumnView view{};
+    double fill = 0.0;  // stands in for NaN
+    std::vector<std::uint32_t> row_of_code;
+    std::vector<bool> gap_follows;
+
+    double value(std::uint32_t code) const { return filled(row_of_code[code]); }
+    double filled(std::size_t row) const {
+        // Adding zero turns -0 into +0: the two are one value.
+        return (std::isnan(view[row]) ? fill : view[row]) + 0.0;
+    }
 };
 
 struct Columns {
@@ -86,26 +98,32 @@ inline void radix_sort(std::vector<Keyed>& keyed, std::vector<Keyed>& scratch) {
 
 }  // namespace detail
 
-// `fill` stands in for NaN.
+// The column keeps looking at `view`, which must outlive it; `fill` stands in for NaN.
 inline Column numeric_column(ColumnView view, std::size_t n_rows, double fill) {
     Column column;
+    column.view = view;
+    column.fill = fill;
     column.codes.resize(n_rows);
     std::vector<detail::Keyed> keyed(n_rows);
     std::vector<detail::Keyed> scratch;
     for (std::size_t row = 0; row < n_rows; ++row) {
-        const double value = std::isnan(view[row]) ? fill : view[row];
-        // Adding zero turns -0 into +0: the two are one value.
-        keyed[row] = {detail::sortable(value + 0.0), static_cast<std::uint32_t>(row)};
+        keyed[row] = {detail::sortable(column.filled(row)), static_cast<std::uint32_t>(row)};
     }
     if (n_rows > 0) detail::radix_sort(keyed, scratch);
     for (std::size_t i = 0; i < n_rows; ++i) {
         if (i == 0 || keyed[i].key != keyed[i - 1].key) {
-            const double value = detail::from_sortable(keyed[i].key);
-            column.values.push_back(value);
+            if (i > 0) {
+                const double value = detail::from_sortable(keyed[i].key);
+                const double last = detail::from_sortable(keyed[i - 1].key);
+                column.gap_follows.push_back(value - last > minimum_gap);
+            }
+            column.row_of_code.push_back(keyed[i].row);
         }
-        column.codes[keyed[i].row] = static_cast<std::uint32_t>(column.values.size() - 1);
+        column.codes[keyed[i].row] = static_cast<std::uint32_t>(column.row_of_code.size() - 1);
     }
-    column.n_codes = static_cast<std::uint32_t>(column.values.size());
+    column.gap_follows.push_back(false);
+    column.row_of_code.shrink_to_fit();
+    column.n_codes = static_cast<std::uint32_t>(column.row_of_code.size());
     return column;
 }
 

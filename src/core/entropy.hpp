@@ -21,19 +21,17 @@ class UnitCounting {
   public:
     using Count = std::uint32_t;
 
-    explicit UnitCounting(std::size_t n_rows) : table_(n_rows + 1), step_(n_rows + 1) {
+    explicit UnitCounting(std::size_t n_rows) : table_(n_rows + 1) {
         for (std::size_t i = 0; i <= n_rows; ++i) table_[i] = x_log_x(static_cast<double>(i));
-        for (std::size_t i = 0; i < n_rows; ++i) step_[i] = table_[i + 1] - table_[i];
     }
 
     Count weight(Row) const { return 1; }
     double value(Count count) const { return table_[count]; }
-    // By how much x log2 x grows when `count` grows by `weight`.
-    double growth(Count count, Count) const { return step_[count]; }
+    // By how much x log2 x grows when `count` grows by one.
+    double growth(Count count, Count) const { return table_[count + 1] - table_[count]; }
 
   private:
     std::vector<double> table_;
-    std::vector<double> step_;
 };
 
 class WeightedCounting {

@@ -74,7 +74,7 @@ class Grower {
                           std::vector<Entries::Entry>& order) {
         for (std::size_t code = 0; code + 1 < column.n_codes; ++code) {
             const Row begin = code == 0 ? 0 : ends[code - 1];
-            if (ends[code] > begin && column.values[code + 1] - column.values[code] > minimum_gap) {
+            if (ends[code] > begin && column.gap_follows[code]) {
                 order[ends[code] - 1] |= Entries::cut_may_follow;
             }
         }
@@ -104,7 +104,7 @@ class Grower {
         const std::size_t first = tree_.add_leaves(static_cast<std::int32_t>(at.node), n_branches);
         tree_.attribute[at.node] = split.attribute;
         tree_.cut[at.node] = split.cut;
-        if (column.numeric) tree_.threshold[at.node] = column.values[split.cut];
+        if (column.numeric) tree_.threshold[at.node] = column.value(split.cut);
         tree_.first_child[at.node] = static_cast<std::int32_t>(first);
         tree_.n_children[at.node] = static_cast<std::int32_t>(n_branches);
         for (const Row row : rows) branch_[row] = branch_of(tree_, data_.columns, at.node, row);

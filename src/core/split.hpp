@@ -229,7 +229,12 @@ class SplitFinder {
     bool may_cut(const Column& column, Entries::Entry entry, Entries::Entry next) const {
         const std::uint32_t lower = code(column, entry);
         const std::uint32_t upper = code(column, next);
-        return lower != upper && column.values[upper] - column.values[lower] > minimum_gap;
+        // One wide gap in between settles it, and the values need not be looked up.
+        const std::uint32_t near = std::min(upper, lower + 8);
+        for (std::uint32_t between = lower; between < near; ++between) {
+            if (column.gap_follows[between]) return true;
+        }
+        return lower != upper && column.value(upper) - column.value(lower) > minimum_gap;
     }
 
     Split best_cut(const Column& column, std::span<const Entries::Entry> order,
@@ -290,11 +295,12 @@ class SplitFinder {
     // Halfway between two values, moved down to the largest known value that is not above it.
     static std::uint32_t cut_between(const Column& column, std::uint32_t lower,
                                      std::uint32_t upper) {
-        const double halfway = midpoint(column.values[lower], column.values[upper]);
-        const auto first = column.values.begin() + lower;
-        const auto last = column.values.begin() + upper;
-        const auto above = std::upper_bound(first, last, halfway);
-        return static_cast<std::uint32_t>(above - column.values.begin()) - (above == first ? 0 : 1);
+        const double halfway = midpoint(column.value(lower), column.value(upper));
+        while (upper - lower > 1) {  // the value of lower is not above halfway, that of upper is
+            const std::uint32_t middle = lower + (upper - lower) / 2;
+            (column.value(middle) <= halfway ? lower : upper) = middle;
+        }
+        return lower;
     }
 
     Split one_branch_each(const Column& column, std::span<const Row> rows,
