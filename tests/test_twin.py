@@ -19,11 +19,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from caltree import _core
-from caltree.selection import Made, Recipe, make_folds, make_tree
+from caltree.selection import Made, Recipe, _choose_alpha, make_folds, make_tree
 
 from . import spec
 from .spec.boosting import rmse, softmax
-from .spec.tree import SpecTree, fill_missing, missing_value_replacements
+from .spec.tree import (
+    SpecTree,
+    best_strength,
+    fill_missing,
+    missing_value_replacements,
+    strengths_tried,
+)
 
 NONE = np.empty(0, dtype=np.uint32)
 
@@ -354,6 +360,28 @@ def test_pruning_sequences_of_the_same_tree():
 
     check()
     assert outcomes[True] > 20 * outcomes[False]
+
+
+# Few different numbers, all with exact sums: ties, and alphas that fall, are the rule.
+alphas = st.lists(st.integers(1, 6).map(lambda k: k / 64), max_size=6).map(lambda a: [0.0, *a])
+curves = alphas.flatmap(
+    lambda a: st.tuples(
+        st.just(a),
+        st.lists(st.integers(1, 4).map(lambda k: k / 8), min_size=len(a), max_size=len(a)),
+    )
+)
+
+
+@examples(200)
+@given(alphas, st.lists(curves, min_size=1, max_size=3))
+def test_the_choice_of_the_pruning_strength(alphas, curves):
+    chosen, (strengths, errors) = _choose_alpha(
+        np.array(alphas), [(np.array(a), np.array(e)) for a, e in curves]
+    )
+    expected = strengths_tried(alphas, curves)
+    np.testing.assert_allclose(strengths, expected[0], rtol=1e-15)
+    np.testing.assert_allclose(errors * len(curves), expected[1], rtol=1e-15)
+    assert chosen == pytest.approx(best_strength(*expected), rel=1e-15)
 
 
 # -- The whole ------------------------------------------------------------------------------------

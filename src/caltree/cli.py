@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import __version__
+from .files import beside_of, write_whole
 
 if TYPE_CHECKING:
     import click
@@ -63,7 +63,9 @@ def make_command() -> click.Group:
         comparison = _compare()
         _show(comparison)
         if file_format is not None:
-            _write_whole(output, _draw(comparison, file_format))
+            picture = _draw(comparison, file_format)
+            with _reporting(output):
+                write_whole(output, picture)
             click.echo(f"\nReliability diagrams: {output}")
 
     return caltree
@@ -82,25 +84,10 @@ def _picture_format(output: Path) -> str:
     if output.is_dir():
         raise click.ClickException(f"cannot write {output}: it is a folder")
     with _reporting(output):
-        beside = _beside(output)
+        beside = beside_of(output)
         beside.touch(exist_ok=False)
         beside.unlink()
     return ending.removeprefix(".")
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    """Write beside the target first: a file appears whole or not at all."""
-    beside = _beside(path)
-    with _reporting(path):
-        try:
-            beside.write_bytes(content)
-            os.replace(beside, path)
-        finally:
-            beside.unlink(missing_ok=True)
-
-
-def _beside(path: Path) -> Path:
-    return path.with_name(f".{path.name}.{os.getpid()}")
 
 
 @contextmanager

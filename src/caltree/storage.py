@@ -6,13 +6,13 @@ import json
 import math
 import os
 import reprlib
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from .files import write_whole
 from .model import TreeModel
 
 if TYPE_CHECKING:
@@ -79,18 +79,9 @@ def from_dict(cls: type[Tree], stored: Any) -> Tree:
 
 
 def write_json(stored: dict[str, Any], path: Any) -> None:
-    """Write beside the target first: a file appears whole or not at all."""
-    target = Path(path)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(stored, file, allow_nan=False)
-            file.write("\n")
-        _give_usual_permissions(name)
-        os.replace(name, target)
-    except BaseException:
-        os.unlink(name)
-        raise
+    """Write JSON strictly; the file appears whole or not at all."""
+    text = json.dumps(stored, allow_nan=False)
+    write_whole(Path(path), f"{text}\n".encode())
 
 
 def read_json(path: Any) -> Any:
@@ -116,12 +107,6 @@ def _plain(value: Any) -> Any:
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a number that it may hold")
-
-
-def _give_usual_permissions(name: str) -> None:
-    mask = os.umask(0)
-    os.umask(mask)
-    os.chmod(name, 0o666 & ~mask)
 
 
 def _plain_classes(classes: npt.NDArray[Any]) -> list[Any]:
