@@ -24,7 +24,7 @@ lint: $(VENV)/.ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/clang-format --dry-run --Werror src/core/* tests/native/*
+	$(BIN)/clang-format --dry-run --Werror src/core/* tests/native/*.cpp
 
 bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/speed.py

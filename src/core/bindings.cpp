@@ -180,8 +180,7 @@ NodeModels fit_models(const Training& training, const Structure& tree, const Arr
     const std::vector<Row> train = training.rows(rows);
     const std::vector<Row> test = training.rows(held_out);
     ModelSettings settings;
-    settings.iterations = iterations.value_or(0);
-    settings.choose_in_every_node = !iterations.has_value();
+    settings.iterations = iterations;
     settings.max_iterations = max_iterations;
     settings.n_folds = n_folds;
     settings.keep_coefficients = keep_coefficients;

@@ -4,9 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "entropy.hpp"
 #include "iterations.hpp"
 #include "logitboost.hpp"
 #include "partition.hpp"
@@ -18,8 +20,7 @@ namespace caltree {
 inline constexpr double fewest_rows_for_a_model = 5.0;
 
 struct ModelSettings {
-    std::size_t iterations = 0;  // 0: chosen in every node anew
-    bool choose_in_every_node = false;
+    std::optional<std::size_t> iterations;  // none: chosen in every node anew
     std::size_t max_iterations = 200;
     std::size_t n_folds = 5;
     ConstantScores constant_scores = ConstantScores::keep_model;
@@ -104,18 +105,17 @@ class ModelFitter {
 
     // True if the model changed.
     bool boost(std::span<const Row> rows, const Model& start) {
-        if (booster_.total() + 1e-6 < fewest_rows_for_a_model) return false;
+        if (booster_.total() + tolerance < fewest_rows_for_a_model) return false;
         if (settings_.constant_scores == ConstantScores::frequencies &&
             booster_.set_constant_scores_aside()) {
             booster_.set_frequencies();
             return true;
         }
-        std::size_t iterations = settings_.iterations;
-        if (settings_.choose_in_every_node) {
-            if (rows.size() < settings_.n_folds) return false;
-            iterations = choose_iterations_here(data_, rows, start, settings_.n_folds,
-                                                settings_.max_iterations);
-        }
+        if (!settings_.iterations && rows.size() < settings_.n_folds) return false;
+        const std::size_t iterations =
+            settings_.iterations ? *settings_.iterations
+                                 : choose_iterations_here(data_, rows, start, settings_.n_folds,
+                                                          settings_.max_iterations);
         std::size_t run = 0;
         while (run < iterations && booster_.step()) ++run;
         return run > 0;

@@ -309,7 +309,7 @@ void check_predictions(const DataSet& set, const Structure& tree, const NodeMode
 ModelSettings random_settings(Random& random, std::size_t n_rows) {
     ModelSettings settings;
     settings.iterations = random.one_of<std::size_t>({1, 3, random.from_to(1, 150)});
-    settings.choose_in_every_node = n_rows <= 150 && random.chance(0.2);
+    if (n_rows <= 150 && random.chance(0.2)) settings.iterations.reset();
     settings.max_iterations = 20;
     settings.constant_scores =
         random.chance(0.5) ? ConstantScores::frequencies : ConstantScores::keep_model;
