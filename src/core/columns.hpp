@@ -32,12 +32,13 @@ struct Column {
     std::uint32_t n_codes = 0;         // number of distinct values, or of categories
     bool numeric = true;
 
-    // Numeric: where to find the value of a code again, rather than a copy of it, and whether the
-    // next larger value is more than minimum_gap away.
+    // Numeric: where to find the value of a code again, rather than a copy of it, and how many
+    // codes further the values are more than minimum_gap away (at most `far`: that far or more).
     ColumnView view{};
     double fill = 0.0;  // stands in for NaN
     std::vector<std::uint32_t> row_of_code;
-    std::vector<bool> gap_follows;
+    std::vector<std::uint8_t> gap;
+    static constexpr std::uint8_t far = 255;
 
     double value(std::uint32_t code) const { return filled(row_of_code[code]); }
     double filled(std::size_t row) const {
@@ -96,6 +97,17 @@ inline void radix_sort(std::vector<Keyed>& keyed, std::vector<Keyed>& scratch) {
     }
 }
 
+// For each of the ascending values, how many values further on they are more than minimum_gap away.
+inline std::vector<std::uint8_t> gaps(const std::vector<double>& values) {
+    std::vector<std::uint8_t> gap(values.size());
+    std::size_t next = 0;
+    for (std::size_t code = 0; code < values.size(); ++code) {
+        while (next < values.size() && !(values[next] - values[code] > minimum_gap)) ++next;
+        gap[code] = static_cast<std::uint8_t>(std::min<std::size_t>(next - code, Column::far));
+    }
+    return gap;
+}
+
 }  // namespace detail
 
 // The column keeps looking at `view`, which must outlive it; `fill` stands in for NaN.
@@ -110,18 +122,15 @@ inline Column numeric_column(ColumnView view, std::size_t n_rows, double fill) {
         keyed[row] = {detail::sortable(column.filled(row)), static_cast<std::uint32_t>(row)};
     }
     if (n_rows > 0) detail::radix_sort(keyed, scratch);
+    std::vector<double> values;
     for (std::size_t i = 0; i < n_rows; ++i) {
         if (i == 0 || keyed[i].key != keyed[i - 1].key) {
-            if (i > 0) {
-                const double value = detail::from_sortable(keyed[i].key);
-                const double last = detail::from_sortable(keyed[i - 1].key);
-                column.gap_follows.push_back(value - last > minimum_gap);
-            }
+            values.push_back(detail::from_sortable(keyed[i].key));
             column.row_of_code.push_back(keyed[i].row);
         }
         column.codes[keyed[i].row] = static_cast<std::uint32_t>(column.row_of_code.size() - 1);
     }
-    column.gap_follows.push_back(false);
+    column.gap = detail::gaps(values);
     column.row_of_code.shrink_to_fit();
     column.n_codes = static_cast<std::uint32_t>(column.row_of_code.size());
     return column;

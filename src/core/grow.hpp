@@ -53,28 +53,38 @@ class Grower {
 
     // Counting sort by code: linear, and stable.
     void sort_by_every_attribute() {
-        orders_.resize(data_.columns.columns.size());
+        const auto& columns = data_.columns.columns;
+        for (std::size_t a = 0; a < columns.size(); ++a) {
+            if (columns[a].numeric) numeric_.push_back(a);
+        }
+        place_.resize(columns.size());
+        orders_.resize(numeric_.size() * rows_.size());
         std::vector<Row> ends;
-        for (std::size_t a = 0; a < orders_.size(); ++a) {
-            const Column& column = data_.columns.columns[a];
-            if (!column.numeric) continue;
+        for (std::size_t k = 0; k < numeric_.size(); ++k) {
+            const Column& column = columns[numeric_[k]];
+            place_[numeric_[k]] = k * rows_.size();
             ends.assign(column.n_codes + std::size_t{1}, 0);
             for (const Row row : rows_) ++ends[column.codes[row] + std::size_t{1}];
             for (std::size_t code = 1; code < ends.size(); ++code) ends[code] += ends[code - 1];
-            orders_[a].resize(rows_.size());
+            const std::span<Entries::Entry> order = sorted(numeric_[k], 0, rows_.size());
             for (const Row row : rows_) {
-                orders_[a][ends[column.codes[row]]++] = entries_.make(row, data_.labels[row]);
+                order[ends[column.codes[row]]++] = entries_.make(row, data_.labels[row]);
             }
-            mark_cuts(column, ends, orders_[a]);
+            mark_cuts(column, ends, order);
         }
+    }
+
+    // The entries of rows_[begin..end) by one numeric attribute.
+    std::span<Entries::Entry> sorted(std::size_t attribute, std::size_t begin, std::size_t end) {
+        return {orders_.data() + place_[attribute] + begin, end - begin};
     }
 
     // A cut may follow the last row of a value if the next value is far enough away.
     static void mark_cuts(const Column& column, const std::vector<Row>& ends,
-                          std::vector<Entries::Entry>& order) {
+                          std::span<Entries::Entry> order) {
         for (std::size_t code = 0; code + 1 < column.n_codes; ++code) {
             const Row begin = code == 0 ? 0 : ends[code - 1];
-            if (ends[code] > begin && column.gap_follows[code]) {
+            if (ends[code] > begin && column.gap[code] == 1) {
                 order[ends[code] - 1] |= Entries::cut_may_follow;
             }
         }
@@ -86,9 +96,8 @@ class Grower {
         for (const Row row : rows) counts_.add(data_.labels[row], counting_.weight(row));
         tree_.n_rows[at.node] = static_cast<double>(counts_.total);
         if (at.depth >= settings_.max_depth || !may_split()) return;
-        const Split split = finder_.find(rows, counts_, [&](std::size_t a) {
-            return std::span<const Entries::Entry>(orders_[a].data() + at.begin, at.end - at.begin);
-        });
+        const Split split =
+            finder_.find(rows, counts_, [&](std::size_t a) { return sorted(a, at.begin, at.end); });
         if (!split.found()) return;
         apply(split, at, rows, pending);
     }
@@ -109,10 +118,9 @@ class Grower {
         tree_.n_children[at.node] = static_cast<std::int32_t>(n_branches);
         for (const Row row : rows) branch_[row] = branch_of(tree_, data_.columns, at.node, row);
         partition(rows, n_branches, [this](Row row) { return branch_[row]; }, scratch_, starts_);
-        for (std::vector<Entries::Entry>& order : orders_) {
-            if (order.empty()) continue;
+        for (const std::size_t a : numeric_) {
             partition(
-                std::span(order.data() + at.begin, rows.size()), n_branches,
+                sorted(a, at.begin, at.end), n_branches,
                 [this](Entries::Entry entry) { return branch_[entries_.row(entry)]; }, scratch_,
                 starts_);
         }
@@ -128,8 +136,9 @@ class Grower {
     GrowSettings settings_;
     Entries entries_;
     std::vector<Row> rows_;
-    std::vector<std::vector<Entries::Entry>>
-        orders_;  // by numeric attribute; empty for a nominal one
+    std::vector<std::size_t> numeric_;    // the numeric attributes
+    std::vector<std::size_t> place_;      // by attribute: where its order begins in orders_
+    std::vector<Entries::Entry> orders_;  // one block: memory goes back to the system at once
     SplitFinder<Counting> finder_;
     ClassCounts<Counting> counts_;
     std::vector<std::uint32_t> branch_;  // by row: the branch of the split being applied

@@ -229,15 +229,11 @@ class SplitFinder {
     bool may_cut(const Column& column, Entries::Entry entry, Entries::Entry next) const {
         const std::uint32_t lower = code(column, entry);
         const std::uint32_t upper = code(column, next);
-        // One wide gap in between settles it, and the values need not be looked up.
-        const std::uint32_t near = std::min(upper, lower + 8);
-        for (std::uint32_t between = lower; between < near; ++between) {
-            if (column.gap_follows[between]) return true;
-        }
-        return lower != upper && column.value(upper) - column.value(lower) > minimum_gap;
+        if (column.gap[lower] < Column::far) return upper - lower >= column.gap[lower];
+        return column.value(upper) - column.value(lower) > minimum_gap;
     }
 
-    Split best_cut(const Column& column, std::span<const Entries::Entry> order,
+    Split best_cut(const Column& column, std::span<Entries::Entry> order,
                    const ClassCounts<Counting>& node) const {
         if constexpr (std::is_same_v<Counting, UnitCounting>) {
             if (data_.n_classes == 2) {
@@ -248,7 +244,7 @@ class SplitFinder {
     }
 
     template <class AnyTally>
-    Split best_cut(const Column& column, std::span<const Entries::Entry> order,
+    Split best_cut(const Column& column, std::span<Entries::Entry> order,
                    const ClassCounts<Counting>& node, AnyTally tally) const {
         const double total = static_cast<double>(node.total);
         const double minimum = demanded(total);
@@ -262,8 +258,9 @@ class SplitFinder {
         for (std::size_t i = 0; i + 1 < order.size(); ++i) {
             const Entries::Entry entry = order[i];
             tally.move_left(entries_.label(entry, data_.labels), weight(entry));
-            if ((entry & Entries::cut_may_follow) == 0 && !may_cut(column, entry, order[i + 1])) {
-                continue;
+            if ((entry & Entries::cut_may_follow) == 0) {
+                if (!may_cut(column, entry, order[i + 1])) continue;
+                order[i] |= Entries::cut_may_follow;  // further down the next value is no nearer
             }
             const double n_left = static_cast<double>(tally.n_left());
             if (n_left + tolerance < minimum) continue;
