@@ -68,7 +68,7 @@ def fit_speed(quick: bool) -> None:
     print(f"\nPublished fit with n_jobs={N_JOBS}, in fits of scikit-learn's tree")
     cases = [(30_000, 2, 0.5, {}, 5)]
     # Time is proportional to the iterations that cross-validation asks for, and these depend on
-    # the data: a case with few, one with more, and one that takes nearly all of the 200 allowed.
+    # the data: a case chosen for few, one with more, and one with nearly all of the 200 allowed.
     cases += [(10_000, 10, 3.0, {"n_redundant": 2}, 3)]
     cases += [(10_000, 10, 3.0, {}, 1), (10_000, 10, 3.0, {"class_sep": 2.0}, 1)]
     cases += [] if quick else [(MILLION, 2, 0.5, {}, 1)]

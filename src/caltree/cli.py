@@ -74,7 +74,7 @@ def make_command() -> click.Group:
 def _picture_format(output: Path) -> str:
     """What kind of picture to write; whatever prevents it is known before the work is done."""
     import click
-    import matplotlib  # noqa: F401
+    import matplotlib  # noqa: F401  # asked for before any work is done
 
     ending = output.suffix.lower()
     if ending not in _ENDINGS:
