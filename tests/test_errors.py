@@ -39,7 +39,7 @@ BAD_DATA = {
     "X is deep": ({"X": X[:, :, None]}, ValueError, "X must have rows and columns"),
     "X is ragged": ({"X": [[1], [1, 2]] * 30}, ValueError, "X must be a list of rows of one"),
     "X has no columns": ({"X": X[:, :0]}, ValueError, r"X has 0 feature\(s\)"),
-    "X is complex": ({"X": X + 0j}, TypeError, "'x0' of X is of type complex"),
+    "X is complex": ({"X": X + 0j}, ValueError, "Complex data not supported: X is of"),
     "X is masked": ({"X": np.ma.array(X)}, TypeError, "X is a masked array; use X.filled"),
     "X is infinite": ({"X": changed(X, (7, 1), np.inf)}, ValueError, r"X .*infinity.*'x1' \(row 7"),
     "X has lists": ({"X": with_column([[1]] * 60)}, TypeError, "'c' of X.* list"),
@@ -55,7 +55,8 @@ BAD_DATA = {
         "X has duplicate column names; rename them",
     ),
     # y
-    "y is None": ({"y": None}, ValueError, "y must have one label a row, got a NoneType"),
+    "y is None": ({"y": None}, ValueError, "calibration requires y to be passed"),
+    "y is complex": ({"y": Y + 0j}, ValueError, "Complex data not supported: y has labels"),
     "y is a number": ({"y": 1}, ValueError, "y must have one label a row, got a int"),
     "y is short": ({"y": Y[:-1]}, ValueError, "y has 59 labels, but X has 60 rows"),
     "y is wide": ({"y": np.eye(2)[Y]}, ValueError, r"y must have one label a row.*\(60, 2\)"),
@@ -141,7 +142,7 @@ BAD_DATA = {
         "sample_weight contains inf in row 3",
     ),
     "weight overflows": ({"sample_weight": ONES * 1e308}, ValueError, "sample_weight .*rescale"),
-    "weight is nothing": ({"sample_weight": 0 * ONES}, ValueError, "sample_weight is 0 in every"),
+    "weight is nothing": ({"sample_weight": 0 * ONES}, ValueError, "sample_weight is zero in"),
     "weight is text": ({"sample_weight": ["1"] * 60}, TypeError, "sample_weight must be numbers"),
     "weight has None": ({"sample_weight": [None] * 60}, ValueError, "sample_weight contains nan"),
     "weight has NA": (

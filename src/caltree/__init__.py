@@ -1,7 +1,16 @@
 """Trustworthy probabilities from any classifier's scores, with probability calibration trees."""
 
+from .classifier import CalibratedClassifier
+from .scaling import IdentityCalibrator, IsotonicScaling, PlattScaling
 from .tree import CalibrationTree
 
 __version__ = "0.1.0"
 
-__all__ = ["CalibrationTree", "__version__"]
+__all__ = [
+    "CalibratedClassifier",
+    "CalibrationTree",
+    "IdentityCalibrator",
+    "IsotonicScaling",
+    "PlattScaling",
+    "__version__",
+]

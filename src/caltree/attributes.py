@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .slicing import chosen_columns
 from .tables import Categories, Column, Floats, Mask, Table, read_table
 
 _BLOCK = 2**15  # numbers worked on at a time: few enough to stay in the processor's cache
@@ -170,7 +171,9 @@ def learn(
 def _encode_training(
     table: Table, categorical_features: Iterable[str | int | bool] | None, keep: Mask | None
 ) -> tuple[Floats, list[Categories | None]]:
-    nominal = _nominal_mask(categorical_features, table)
+    nominal = np.zeros(table.shape[1], dtype=bool)
+    if categorical_features is not None:
+        nominal[chosen_columns(categorical_features, table, "categorical_features")] = True
     categories: list[Categories | None] = [None] * table.shape[1]
     numbers = None if nominal.any() else table.numbers()
     if numbers is not None and keep is None:
@@ -189,46 +192,6 @@ def _encode_training(
             categories[j] = known = _learned_categories(column, table.label(j))
             encoded[:, j] = _codes(column, known, otherwise=math.nan)
     return encoded, categories
-
-
-def _nominal_mask(features: Iterable[str | int | bool] | None, table: Table) -> Mask:
-    n_columns = table.shape[1]
-    mask = np.zeros(n_columns, dtype=bool)
-    if isinstance(features, str) or not isinstance(features, Iterable | None):
-        raise TypeError(f"categorical_features must be a list; use [{features!r}]")
-    chosen = [] if features is None else list(features)
-    if chosen and all(isinstance(feature, bool | np.bool_) for feature in chosen):
-        if len(chosen) != n_columns:
-            raise ValueError(
-                f"categorical_features is a mask of length {len(chosen)}, but X has {n_columns} "
-                "columns; give one boolean a column"
-            )
-        return np.array(chosen, dtype=bool)
-    for feature in chosen:
-        mask[_position(feature, table)] = True
-    return mask
-
-
-def _position(feature: str | int, table: Table) -> int:
-    names, n_columns = table.names or (), table.shape[1]
-    if isinstance(feature, str):
-        if feature not in names:
-            raise ValueError(
-                f"categorical_features names {feature!r}, which is not a column of X; "
-                f"the columns are {list(names) if names else 'without names'}"
-            )
-        return names.index(feature)
-    if not isinstance(feature, int | np.integer) or isinstance(feature, bool):
-        raise TypeError(
-            "categorical_features must hold column names, indices or one boolean a column, "
-            f"got {feature!r}"
-        )
-    if not 0 <= feature < n_columns:
-        raise ValueError(
-            f"categorical_features has the index {feature}, but X has {n_columns} columns; "
-            f"use 0 to {n_columns - 1}"
-        )
-    return int(feature)
 
 
 def _learned_categories(column: Column, name: str) -> Categories:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from . import _core
 from .attributes import Attributes
+from .storage import checked_numbers
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int32]
@@ -126,11 +127,11 @@ class TreeModel:
             raise ValueError(f"a stored tree must have exactly the keys {sorted(keys)}")
         tree = cls(
             Attributes.from_dict(stored["attributes"]),
-            _array(stored, "attribute", np.int32, 1),
-            _array(stored, "threshold", np.float64, 1),
-            _array(stored, "first_child", np.int32, 1),
-            _array(stored, "n_rows", np.float64, 1),
-            _array(stored, "coefficients", np.float64, 3),
+            checked_numbers(stored, "attribute", np.int32, 1),
+            checked_numbers(stored, "threshold", np.float64, 1),
+            checked_numbers(stored, "first_child", np.int32, 1),
+            checked_numbers(stored, "n_rows", np.float64, 1),
+            checked_numbers(stored, "coefficients", np.float64, 3),
         )
         tree._check()
         return tree
@@ -158,20 +159,3 @@ class TreeModel:
             children += range(first, first + int(self.n_children[node]))
         if sorted(children) != list(range(1, self.n_nodes)):
             raise ValueError("a stored tree has nodes that are not the child of exactly one node")
-
-
-def _array(stored: dict[str, Any], name: str, dtype: type, ndim: int) -> npt.NDArray[Any]:
-    """A list of numbers as an array, if that is what it is."""
-    try:
-        array = np.array(stored[name])
-    except ValueError:
-        array = np.array(None)
-    kinds = "i" if dtype is np.int32 else "if"
-    if array.ndim != ndim or array.dtype.kind not in kinds or array.size == 0:
-        raise ValueError(f"{name} of a stored tree must be a {ndim}-dimensional list of numbers")
-    limits = np.iinfo(np.int32)
-    if dtype is np.int32 and (array.min() < limits.min or array.max() > limits.max):
-        raise ValueError(f"{name} of a stored tree holds a number that is out of range")
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name} of a stored tree holds a number that is not finite")
-    return np.ascontiguousarray(array, dtype=dtype)

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from .validation import check_choice
+
 ScoreType: TypeAlias = Literal["probability", "logit", "margin"]
 Floats: TypeAlias = npt.NDArray[np.float64]
 
-_SCORE_TYPES: tuple[ScoreType, ...] = get_args(ScoreType)
+SCORE_TYPES: tuple[str, ...] = ("auto", *get_args(ScoreType))
 _SUM_TOLERANCE = 1e-3
 # Beyond this only the sign of a score means anything; its square is still a finite number.
 _LARGEST_SCORE = 1e100
+# What lies closest to 1 is this far from it.
+_SMALLEST_PROBABILITY = 2.0**-53
 
 
 def as_score_matrix(
-    scores: Any, n_rows: int, n_classes: int, keep: npt.NDArray[np.bool_] | None = None
+    scores: Any,
+    n_rows: int | None,
+    n_classes: int,
+    keep: npt.NDArray[np.bool_] | None = None,
+    of: str = "X",
 ) -> Floats:
     """Check scores and make a matrix of them.
 
@@ -26,12 +34,14 @@ def as_score_matrix(
     scores : array, list, or pandas, polars or pyarrow series or table
         One column for the second of two classes, or one column a class for each of k classifiers
         side by side.
-    n_rows : int
-        The number of rows of `X`.
+    n_rows : int or None
+        The number of rows there must be; None for any.
     n_classes : int
         The number of classes.
     keep : ndarray of bool, optional
         The rows to use; the others are left out as if absent.
+    of : str
+        What has that many rows; used in messages.
 
     Returns
     -------
@@ -46,8 +56,8 @@ def as_score_matrix(
             f"scores must have rows and at most one more dimension, got shape {array.shape}; "
             "put one column a class side by side"
         )
-    if len(array) != n_rows:
-        raise ValueError(f"scores has {len(array)} rows, but X has {n_rows}")
+    if n_rows is not None and len(array) != n_rows:
+        raise ValueError(f"scores has {len(array)} rows, but {of} has {n_rows}")
     n_columns = array.shape[1]
     if not (n_columns == 1 and n_classes == 2) and (n_columns == 0 or n_columns % n_classes):
         one = "one column for the second class or " if n_classes == 2 else ""
@@ -78,11 +88,9 @@ def resolve_score_type(matrix: Floats, n_classes: int, score_type: str) -> Score
     {"probability", "logit", "margin"}
         The kind of the scores.
     """
-    if score_type in _SCORE_TYPES:
-        return score_type
-    if score_type != "auto":
-        choices = ", ".join(map(repr, ("auto", *_SCORE_TYPES)))
-        raise ValueError(f"score_type must be one of {choices}, got {score_type!r}")
+    known = check_choice("score_type", score_type, SCORE_TYPES)
+    if known != "auto":
+        return cast(ScoreType, known)
     if matrix.min(initial=0.0) < 0.0 or matrix.max(initial=1.0) > 1.0:
         return "margin"
     if matrix.shape[1] == 1:
@@ -95,7 +103,7 @@ def resolve_score_type(matrix: Floats, n_classes: int, score_type: str) -> Score
     return "probability"
 
 
-def log_odds(matrix: Floats, score_type: ScoreType) -> Floats:
+def log_odds(matrix: Floats, score_type: ScoreType, extremes: str = "published") -> Floats:
     """Turn scores into log-odds.
 
     Parameters
@@ -104,22 +112,76 @@ def log_odds(matrix: Floats, score_type: ScoreType) -> Floats:
         What :func:`as_score_matrix` returned.
     score_type : {"probability", "logit", "margin"}
         What :func:`resolve_score_type` returned.
+    extremes : {"published", "clip"}
+        "published" counts a probability of 0 as 0.00001 and one of 1 as 0.99999, and leaves those
+        between as they are, be they even smaller. "clip" cuts all of them off at 2**-53 and
+        1 - 2**-53, that is log-odds at about -36.7 and 36.7, so that their order stays.
 
     Returns
     -------
     ndarray of the shape of `matrix`
-        A new Fortran-ordered matrix: ``log(p / (1 - p))`` for probabilities, where 0 counts as
-        0.00001 and 1 as 0.99999; other scores as they are, cut off at -1e100 and 1e100.
+        A new Fortran-ordered matrix: ``log(p / (1 - p))`` for probabilities; other scores as they
+        are, cut off at -1e100 and 1e100.
     """
     if score_type != "probability":
         clipped = np.empty(matrix.shape, order="F")
         return np.clip(matrix, -_LARGEST_SCORE, _LARGEST_SCORE, out=clipped)
     _check_probabilities(matrix)
     odds = np.array(matrix, order="F")
-    np.copyto(odds, 0.00001, where=odds == 0.0)
-    np.copyto(odds, 0.99999, where=odds == 1.0)
+    if extremes == "clip":
+        np.clip(odds, _SMALLEST_PROBABILITY, 1.0 - _SMALLEST_PROBABILITY, out=odds)
+    else:
+        np.copyto(odds, 0.00001, where=odds == 0.0)
+        np.copyto(odds, 0.99999, where=odds == 1.0)
     np.divide(odds, 1.0 - odds, out=odds)
     return np.log(odds, out=odds)
+
+
+def averaged(matrix: Floats, n_classes: int, score_type: ScoreType) -> Floats:
+    """The mean over several classifiers side by side.
+
+    Parameters
+    ----------
+    matrix : ndarray
+        What :func:`as_score_matrix` returned.
+    n_classes : int
+        The number of classes.
+    score_type : {"probability", "logit", "margin"}
+        What :func:`resolve_score_type` returned.
+
+    Returns
+    -------
+    ndarray of shape (n, 1) or (n, n_classes)
+        Scores other than probabilities are cut off at -1e100 and 1e100 first.
+    """
+    if score_type == "probability":
+        _check_probabilities(matrix)
+    else:
+        matrix = np.clip(matrix, -_LARGEST_SCORE, _LARGEST_SCORE)
+    if matrix.shape[1] <= n_classes:
+        return matrix
+    return np.asarray(matrix.reshape(len(matrix), -1, n_classes).mean(axis=1))
+
+
+def one_score_a_class(matrix: Floats, n_classes: int, score_type: ScoreType) -> Floats:
+    """What a calibrator sees that maps the score of each class on its own.
+
+    Parameters
+    ----------
+    matrix, n_classes, score_type
+        As for :func:`averaged`.
+
+    Returns
+    -------
+    ndarray of shape (n, 1) or (n, n_classes)
+        The averaged scores. Of two classes one column is left, that of the second, from which
+        the first is subtracted unless they are probabilities.
+    """
+    scores = averaged(matrix, n_classes, score_type)
+    if n_classes > 2 or scores.shape[1] == 1:
+        return scores
+    second = scores[:, 1:]
+    return second if score_type == "probability" else second - scores[:, :1]
 
 
 def _as_array(scores: Any) -> npt.NDArray[Any]:

@@ -101,25 +101,34 @@ def _split(cv: Any, labels: Labels, keep: Mask) -> list[Fold]:
     all_labels[keep] = labels
     place = np.cumsum(keep) - 1
     folds = []
-    for number, parts in enumerate(_row_numbers(cv, all_labels)):
-        for part in parts:
-            valid = part.ndim == 1 and part.dtype.kind in "iu" and part.size > 0
-            if not valid or part.min() < 0 or part.max() >= len(keep):
-                raise ValueError(
-                    f"cv gives no valid row numbers for fold {number}; train and test must be "
-                    f"arrays of numbers from 0 to {len(keep) - 1}"
-                )
+    for number, parts in enumerate(split_rows(cv, np.zeros((len(keep), 1)), all_labels)):
         train, test = (place[part[keep[part]]].astype(np.uint32) for part in parts)
         if len(train) == 0 or len(test) == 0:
             raise ValueError(f"fold {number} of cv has no row of positive weight in one part")
         folds.append((train, test))
+    return folds
+
+
+def split_rows(
+    cv: Any, X: Any, labels: npt.NDArray[Any], **groups: Any
+) -> list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
+    """The row numbers of every fold of a splitter or an iterable, checked."""
+    folds = _row_numbers(cv, X, labels, groups)
+    for number, parts in enumerate(folds):
+        for part in parts:
+            valid = part.ndim == 1 and part.dtype.kind in "iu" and part.size > 0
+            if not valid or part.min() < 0 or part.max() >= len(labels):
+                raise ValueError(
+                    f"cv gives no valid row numbers for fold {number}; train and test must be "
+                    f"arrays of numbers from 0 to {len(labels) - 1}"
+                )
     if not folds:
         raise ValueError("cv gives no folds")
     return folds
 
 
 def _row_numbers(
-    cv: Any, labels: npt.NDArray[np.intp]
+    cv: Any, X: Any, labels: npt.NDArray[Any], groups: dict[str, Any]
 ) -> list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
     # Imported here: it would be half of the time that importing caltree takes.
     from sklearn.model_selection import check_cv
@@ -127,7 +136,7 @@ def _row_numbers(
     try:
         if cv is None:
             raise TypeError("None is no splitter")
-        splits = check_cv(cv).split(np.zeros((len(labels), 1)), labels)
+        splits = check_cv(cv).split(X, labels, **groups)
         return [(np.asarray(train), np.asarray(test)) for train, test in splits]
     except (TypeError, ValueError) as error:
         raise ValueError(

@@ -1,9 +1,8 @@
-"""Fitted trees as versioned JSON: floats exact, nothing executed on reading."""
+"""Fitted calibrators as versioned JSON: floats exact, nothing executed on reading."""
 
 from __future__ import annotations
 
 import json
-import math
 import os
 import reprlib
 from pathlib import Path
@@ -13,69 +12,90 @@ import numpy as np
 import numpy.typing as npt
 
 from .files import write_whole
-from .model import TreeModel
+from .scores import ScoreType
 
 if TYPE_CHECKING:
-    from .tree import CalibrationTree
+    from .calibrator import Calibrator
 
-_FORMAT = "caltree.CalibrationTree"
+_PACKAGE = "caltree."
 _VERSION = 1
-_KEYS = {"format", "version", "params", "classes", "score_type", "chosen", "tree"}
+_KEYS = {"format", "version", "params", "classes"}
 _PLAIN = (bool, int, float, str, type(None))
 
-Tree = TypeVar("Tree", bound="CalibrationTree")
+AnyCalibrator = TypeVar("AnyCalibrator", bound="Calibrator")
 
 
-def to_dict(calibrator: CalibrationTree) -> dict[str, Any]:
-    """A fitted tree as dicts, lists, strings and numbers."""
+def to_dict(calibrator: Calibrator) -> dict[str, Any]:
+    """A fitted calibrator as dicts, lists, strings and numbers."""
     params = calibrator.get_params()
     return {
-        "format": _FORMAT,
+        "format": _PACKAGE + type(calibrator).__name__,
         "version": _VERSION,
-        # A splitter or a random generator cannot be written down; the fitted tree needs neither.
+        # A splitter or a random generator cannot be written down; what is fitted needs neither.
         "params": {name: _plain(value) for name, value in params.items() if _is_plain(value)},
         "classes": _plain_classes(calibrator.classes_),
-        "score_type": calibrator.score_type_,
-        "chosen": {
-            "boosting_iterations": calibrator.boosting_iterations_,
-            "pruning_alpha": calibrator.pruning_alpha_,
-        },
-        "tree": calibrator.tree_.to_dict(),
+        **calibrator._state(),
     }
 
 
-def from_dict(cls: type[Tree], stored: Any) -> Tree:
-    """Rebuild a fitted tree; ValueError on anything malformed."""
-    if not isinstance(stored, dict) or stored.get("format") != _FORMAT:
-        raise ValueError(f"this is not a stored calibration tree: its format is not {_FORMAT!r}")
+def from_dict(cls: type[AnyCalibrator], stored: Any) -> AnyCalibrator:
+    """Rebuild a fitted calibrator; ValueError on anything malformed."""
+    _check_format(cls, stored)
     if stored.get("version") != _VERSION:
         version = reprlib.repr(stored.get("version"))
         raise ValueError(
-            f"this calibration tree was stored in version {version} of the format "
-            f"and only version {_VERSION} is known here; use the caltree that stored it or a "
-            "newer one"
+            f"this calibrator was stored in version {version} of the format and only version "
+            f"{_VERSION} is known here; use the caltree that stored it or a newer one"
         )
-    if set(stored) != _KEYS:
-        raise ValueError(f"a stored calibration tree must have exactly the keys {sorted(_KEYS)}")
+    if not set(stored) >= _KEYS:
+        raise ValueError(f"a stored calibrator must have the keys {sorted(_KEYS)}")
     calibrator = cls(**_checked_params(cls, stored["params"]))
-    tree = TreeModel.from_dict(stored["tree"])
-    calibrator.tree_ = tree
-    calibrator.classes_ = _checked_classes(stored["classes"], tree.n_classes)
-    if stored["score_type"] not in ("probability", "logit", "margin"):
-        found = reprlib.repr(stored["score_type"])
-        raise ValueError(f"a stored calibration tree cannot have score_type {found}")
-    if tree.n_scores % tree.n_classes and not (tree.n_scores == 1 and tree.n_classes == 2):
-        raise ValueError(
-            f"a stored calibration tree has {tree.n_scores} scores for {tree.n_classes} classes"
-        )
-    calibrator.score_type_ = stored["score_type"]
-    iterations, alpha = _checked_chosen(stored["chosen"])
-    calibrator.boosting_iterations_ = iterations
-    calibrator.pruning_alpha_ = alpha
-    calibrator.boosting_rmse_ = None
-    calibrator.pruning_path_ = None
-    calibrator._set_features()
+    calibrator.classes_ = _checked_classes(stored["classes"])
+    calibrator._restore({key: value for key, value in stored.items() if key not in _KEYS})
     return calibrator
+
+
+def check_state(state: dict[str, Any], keys: set[str]) -> None:
+    """Refuse a state that lacks something or has something else."""
+    if set(state) != keys:
+        raise ValueError(f"a stored calibrator must have exactly the keys {sorted(_KEYS | keys)}")
+
+
+def checked_numbers(state: dict[str, Any], name: str, dtype: type, ndim: int) -> npt.NDArray[Any]:
+    """A list of finite numbers as an array, if that is what it is."""
+    try:
+        array = np.array(state[name])
+    except ValueError:
+        array = np.array(None)
+    kinds = "i" if dtype is np.int32 else "if"
+    if array.ndim != ndim or array.dtype.kind not in kinds or array.size == 0:
+        raise ValueError(
+            f"{name} of a stored calibrator must be a {ndim}-dimensional list of numbers"
+        )
+    limits = np.iinfo(np.int32)
+    if dtype is np.int32 and (array.min() < limits.min or array.max() > limits.max):
+        raise ValueError(f"{name} of a stored calibrator holds a number that is out of range")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} of a stored calibrator holds a number that is not finite")
+    return np.ascontiguousarray(array, dtype=dtype)
+
+
+def checked_score_type(state: dict[str, Any]) -> ScoreType:
+    """What the scores were taken for."""
+    found = state["score_type"]
+    if found not in ("probability", "logit", "margin"):
+        raise ValueError(f"a stored calibrator cannot have score_type {reprlib.repr(found)}")
+    score_type: ScoreType = found
+    return score_type
+
+
+def check_width(n_scores: Any, n_classes: int) -> None:
+    """Refuse a number of scores that does not go with the classes."""
+    whole = type(n_scores) is int and n_scores > 0
+    if not whole or (n_scores % n_classes and (n_scores, n_classes) != (1, 2)):
+        raise ValueError(
+            f"a stored calibrator has {reprlib.repr(n_scores)} scores for {n_classes} classes"
+        )
 
 
 def write_json(stored: dict[str, Any], path: Any) -> None:
@@ -90,7 +110,7 @@ def read_json(path: Any) -> Any:
     try:
         return json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{os.fspath(path)} is no stored calibration tree: {error}") from None
+        raise ValueError(f"{os.fspath(path)} is no stored calibrator: {error}") from None
 
 
 def _is_plain(value: Any) -> bool:
@@ -119,31 +139,32 @@ def _plain_classes(classes: npt.NDArray[Any]) -> list[Any]:
     return list(plain)
 
 
-def _checked_classes(stored: Any, n_classes: int) -> npt.NDArray[Any]:
-    valid = isinstance(stored, list) and len(stored) == n_classes
+def _check_format(cls: type[AnyCalibrator], stored: Any) -> None:
+    found = stored.get("format") if isinstance(stored, dict) else None
+    if found == _PACKAGE + cls.__name__:
+        return
+    if isinstance(found, str) and found.startswith(_PACKAGE):
+        other = found.removeprefix(_PACKAGE)
+        raise ValueError(f"this is a stored {other}; read it with caltree.{other}")
+    expected = _PACKAGE + cls.__name__
+    raise ValueError(f"this is not a stored calibrator: its format is not {expected!r}")
+
+
+def _checked_classes(stored: Any) -> npt.NDArray[Any]:
+    valid = isinstance(stored, list) and len(stored) >= 2
     kinds = {type(label) for label in stored} if valid else set()
     if not valid or len(kinds) != 1 or not kinds <= {bool, int, float, str}:
-        raise ValueError(f"a stored calibration tree needs {n_classes} classes of one type")
+        raise ValueError("a stored calibrator needs two or more classes of one type")
     classes = np.array(stored)
     if classes.dtype.kind == "O" or not (classes[:-1] < classes[1:]).all():
-        raise ValueError("the classes of a stored calibration tree must be distinct and sorted")
+        raise ValueError("the classes of a stored calibrator must be distinct and sorted")
     return classes
 
 
-def _checked_params(cls: type[Tree], stored: Any) -> dict[str, Any]:
+def _checked_params(cls: type[AnyCalibrator], stored: Any) -> dict[str, Any]:
     known = set(cls._get_param_names())
     if not isinstance(stored, dict) or not set(stored) <= known:
-        raise ValueError("a stored calibration tree has parameters that are not known here")
+        raise ValueError("a stored calibrator has parameters that are not known here")
     if not all(_is_plain(value) for value in stored.values()):
-        raise ValueError("the parameters of a stored calibration tree must be plain values")
+        raise ValueError("the parameters of a stored calibrator must be plain values")
     return stored
-
-
-def _checked_chosen(stored: Any) -> tuple[int, float | None]:
-    if not isinstance(stored, dict) or set(stored) != {"boosting_iterations", "pruning_alpha"}:
-        raise ValueError("a stored calibration tree must say what was chosen")
-    iterations, alpha = stored["boosting_iterations"], stored["pruning_alpha"]
-    finite = type(alpha) in (int, float) and math.isfinite(alpha)
-    if type(iterations) is not int or not (alpha is None or finite):
-        raise ValueError("what a stored calibration tree says was chosen must be numbers")
-    return iterations, alpha

@@ -65,7 +65,12 @@ def read_table(X: Any, argument: str) -> Table:
     elif hasattr(X, "toarray") and hasattr(X, "nnz"):
         array = X.toarray(order="F")
     else:
-        return _read_frame(X, argument)
+        frame = _read_frame(X, argument)
+        if frame is not None:
+            return frame
+        array = np.asarray(X)
+    if array.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {argument} is of type {array.dtype}")
     if array.ndim != 2:
         raise ValueError(
             f"{argument} must have rows and columns, got shape {array.shape}; "
@@ -83,7 +88,8 @@ def _array_of_rows(rows: list[Any] | tuple[Any, ...], argument: str) -> npt.NDAr
     return np.asarray(rows, dtype=object) if array.dtype.kind in "US" else array
 
 
-def _read_frame(X: Any, argument: str) -> Table:
+def _read_frame(X: Any, argument: str) -> Table | None:
+    """A frame, or None for what can only be made an array of."""
     import narwhals.stable.v2 as nw
 
     try:
@@ -95,6 +101,8 @@ def _read_frame(X: Any, argument: str) -> Table:
     if isinstance(frame, nw.LazyFrame):
         raise TypeError(f"{argument} is a lazy {type(X).__name__}; collect it first")
     if not isinstance(frame, nw.DataFrame):
+        if hasattr(X, "__array__") and np.asarray(X).ndim == 2:
+            return None
         raise TypeError(
             f"{argument} must be a numpy array, a list of rows, a pandas, polars or pyarrow "
             f"table or a scipy sparse matrix, got {type(X).__name__}"

@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal, Self, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from . import _core, attributes, storage
+from .calibrator import Calibrator
 from .model import TreeModel
-from .scores import as_score_matrix, log_odds, resolve_score_type
+from .scores import SCORE_TYPES, log_odds
 from .selection import Recipe, make_folds, make_tree
-from .tables import read_table
 from .text import tree_text
-from .validation import (
-    check_choice,
-    check_count,
-    check_jobs,
-    check_labels,
-    check_size,
-    check_weights,
-)
+from .validation import check_choice, check_count, check_jobs, check_size
 
 Floats = npt.NDArray[np.float64]
 
 
-class CalibrationTree(BaseEstimator):
+class CalibrationTree(Calibrator):
     """A tree of logistic models that turns a classifier's scores into probabilities.
 
     The tree splits on the attributes `X`; every leaf has a node model, a small logistic model
@@ -203,38 +196,34 @@ class CalibrationTree(BaseEstimator):
         CalibrationTree
             The tree itself.
         """
+        self.check_parameters()
         recipe = self._recipe()
-        check_jobs(self.n_jobs)
-        n_rows = _n_rows(X)
-        weights = check_weights(sample_weight, n_rows)
-        keep = None if weights is None or weights.all() else weights > 0
-        if weights is not None and keep is not None:
-            weights = weights[keep]
-        classes, labels = check_labels(y, n_rows, keep)
-        score_matrix = as_score_matrix(scores, n_rows, len(classes), keep)
-        score_type = resolve_score_type(score_matrix, len(classes), self.score_type)
-        log_odds_matrix = log_odds(score_matrix, score_type)
-        folds = make_folds(self.cv, labels, keep, self.random_state) if recipe.needs_folds else []
+        rows = self._check_training(X, y, scores, sample_weight, self.score_type)
+        odds = log_odds(rows.scores, rows.score_type)
+        folds = []
+        if recipe.needs_folds:
+            folds = make_folds(self.cv, rows.labels, rows.keep, self.random_state)
         known, matrix = attributes.learn(
             X,
             categorical_features=self.categorical_features,
-            keep=keep,
-            sample_weight=weights,
+            keep=rows.keep,
+            sample_weight=rows.weights,
         )
+        n_classes = len(rows.classes)
         training = _core.Training(
             matrix,
             known.n_categories,
             known.fills,
-            labels,
-            len(classes),
-            log_odds_matrix,
-            weights,
+            rows.labels,
+            n_classes,
+            odds,
+            rows.weights,
         )
-        made = make_tree(training, len(labels), len(classes), folds, recipe, self.n_jobs)
+        made = make_tree(training, len(rows.labels), n_classes, folds, recipe, self.n_jobs)
 
         self.tree_ = TreeModel(known, **made.arrays)
-        self.classes_ = classes
-        self.score_type_ = score_type
+        self.classes_ = rows.classes
+        self.score_type_ = rows.score_type
         self.boosting_iterations_ = made.boosting_iterations
         self.boosting_rmse_ = made.iteration_rmse
         self.pruning_alpha_ = made.alpha
@@ -259,12 +248,7 @@ class CalibrationTree(BaseEstimator):
         """
         check_is_fitted(self)
         matrix = self.tree_.attributes.encode(X)
-        score_matrix = as_score_matrix(scores, len(matrix), len(self.classes_))
-        if score_matrix.shape[1] != self.tree_.n_scores:
-            raise ValueError(
-                f"scores has {score_matrix.shape[1]} columns, but the calibrator was fitted "
-                f"with {self.tree_.n_scores}"
-            )
+        score_matrix = self._check_scores(scores, len(matrix), self.tree_.n_scores)
         return self.tree_.probabilities(matrix, log_odds(score_matrix, self.score_type_))
 
     def apply(self, X: Any) -> npt.NDArray[np.int32]:
@@ -331,37 +315,37 @@ class CalibrationTree(BaseEstimator):
         check_count("decimals", decimals, 0)
         return tree_text(self.tree_, self.classes_.tolist(), max_depth, decimals)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The fitted tree as dicts, lists, strings and numbers, every float exact."""
-        check_is_fitted(self)
-        return storage.to_dict(self)
+    def check_parameters(self) -> None:
+        """Refuse parameters that `fit` would refuse, before there are any data."""
+        self._recipe()
+        check_jobs(self.n_jobs)
+        check_choice("score_type", self.score_type, SCORE_TYPES)
 
-    @classmethod
-    def from_dict(cls, stored: Any) -> Self:
-        """Rebuild a tree from `to_dict`; anything malformed is a ValueError."""
-        return storage.from_dict(cls, stored)
+    def _state(self) -> dict[str, Any]:
+        return {
+            "score_type": self.score_type_,
+            "chosen": {
+                "boosting_iterations": self.boosting_iterations_,
+                "pruning_alpha": self.pruning_alpha_,
+            },
+            "tree": self.tree_.to_dict(),
+        }
 
-    def save(self, path: Any) -> None:
-        """Write the tree to a JSON file, which appears whole or not at all.
-
-        Examples
-        --------
-        >>> import tempfile, pathlib
-        >>> from caltree import CalibrationTree
-        >>> tree = CalibrationTree().fit([[0], [1]] * 10, [0, 1] * 10, scores=[0.5] * 20)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = pathlib.Path(folder) / "tree.json"
-        ...     tree.save(path)
-        ...     again = CalibrationTree.load(path)
-        >>> again.get_n_leaves() == tree.get_n_leaves()
-        True
-        """
-        storage.write_json(self.to_dict(), path)
-
-    @classmethod
-    def load(cls, path: Any) -> Self:
-        """Read a tree that `save` wrote. Nothing in the file is executed."""
-        return cls.from_dict(storage.read_json(path))
+    def _restore(self, state: dict[str, Any]) -> None:
+        storage.check_state(state, {"score_type", "chosen", "tree"})
+        tree = TreeModel.from_dict(state["tree"])
+        if tree.n_classes != len(self.classes_):
+            raise ValueError(
+                f"a stored calibrator has {len(self.classes_)} classes, "
+                f"but node models of {tree.n_classes}"
+            )
+        storage.check_width(tree.n_scores, tree.n_classes)
+        self.tree_ = tree
+        self.score_type_ = storage.checked_score_type(state)
+        self.boosting_iterations_, self.pruning_alpha_ = _checked_chosen(state["chosen"])
+        self.boosting_rmse_ = None
+        self.pruning_path_ = None
+        self._set_features()
 
     def _recipe(self) -> Recipe:
         iterations, pruning, depth = self.boosting_iterations, self.pruning, self.max_depth
@@ -394,8 +378,11 @@ def _is_cv(value: Any) -> TypeGuard[Literal["cv"]]:
     return isinstance(value, str) and value == "cv"
 
 
-def _n_rows(X: Any) -> int:
-    shape = getattr(X, "shape", None)
-    if isinstance(shape, tuple) and shape:
-        return int(shape[0])
-    return read_table(X, "X").shape[0]
+def _checked_chosen(stored: Any) -> tuple[int, float | None]:
+    if not isinstance(stored, dict) or set(stored) != {"boosting_iterations", "pruning_alpha"}:
+        raise ValueError("a stored calibration tree must say what was chosen")
+    iterations, alpha = stored["boosting_iterations"], stored["pruning_alpha"]
+    finite = type(alpha) in (int, float) and math.isfinite(alpha)
+    if type(iterations) is not int or not (alpha is None or finite):
+        raise ValueError("what a stored calibration tree says was chosen must be numbers")
+    return iterations, alpha

@@ -23,6 +23,8 @@ _FEWEST_ROWS_FOR_A_MODEL = 5
 
 def check_labels(y: Any, n_rows: int, keep: Mask | None = None) -> tuple[npt.NDArray[Any], Labels]:
     """The classes, sorted, and the class index of every kept row."""
+    if y is None:
+        raise ValueError("calibration requires y to be passed, but the target y is None")
     labels = _as_labels(y)
     if len(labels) != n_rows:
         raise ValueError(f"y has {len(labels)} labels, but X has {n_rows} rows")
@@ -64,6 +66,8 @@ def _as_labels(y: Any) -> npt.NDArray[Any]:
     if labels.ndim not in (1, 2) or (labels.ndim == 2 and labels.shape[1] != 1):
         got = f"shape {labels.shape}" if labels.ndim else f"a {type(y).__name__}"
         raise ValueError(f"y must have one label a row, got {got}")
+    if labels.dtype.kind == "c":
+        raise ValueError("Complex data not supported: y has labels of type complex; use others")
     if labels.dtype.kind not in "biufUTO":
         raise TypeError(
             f"y has labels of type {labels.dtype}; turn them into strings, numbers or booleans"
@@ -118,8 +122,8 @@ def _check_whole(labels: npt.NDArray[np.floating[Any]]) -> None:
         )
 
 
-def check_weights(sample_weight: Any, n_rows: int) -> Floats | None:
-    """One weight a row, none negative, some positive; None where all rows count once."""
+def check_weights(sample_weight: Any, n_rows: int, of: str = "X") -> Floats | None:
+    """One weight a row of `of`, none negative, some positive; None if all rows count once."""
     if sample_weight is None:
         return None
     _refuse_mask("sample_weight", sample_weight)
@@ -132,7 +136,7 @@ def check_weights(sample_weight: Any, n_rows: int) -> Floats | None:
         raise TypeError("sample_weight must be numbers, one a row") from None
     if weights.shape != (n_rows,):
         raise ValueError(
-            f"sample_weight must have one weight for each of the {n_rows} rows of X, "
+            f"sample_weight must have one weight for each of the {n_rows} rows of {of}, "
             f"got shape {weights.shape}"
         )
     if not np.isfinite(weights).all():
@@ -145,19 +149,24 @@ def check_weights(sample_weight: Any, n_rows: int) -> Floats | None:
             "use 0 to leave a row out"
         )
     if not weights.max() > 0:
-        raise ValueError("sample_weight is 0 in every row; give some row a positive weight")
+        raise ValueError("sample_weight is zero in every row; give some row a positive weight")
     with np.errstate(over="ignore"):
         total = weights.sum()
     if not np.isfinite(total):
         raise ValueError("sample_weight sums to infinity; rescale it, e.g. to a mean of 1")
+    return weights
+
+
+def warn_of_few_rows(weights: Floats) -> None:
+    """Warn of weights that were meant as shares."""
+    total = weights.sum()
     if total < _FEWEST_ROWS_FOR_A_MODEL:
         warnings.warn(
             f"sample_weight sums to {total:g}. A weight says how many rows a row counts "
             "for, and so few rows give no model; rescale, e.g. to a mean of 1.",
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
-    return weights
 
 
 def check_count(name: str, value: Any, least: int, also: str = "") -> int:

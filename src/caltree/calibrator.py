@@ -1,0 +1,103 @@
+"""What all calibrators share: the checks of what goes in, and storage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from . import storage
+from .scores import ScoreType, as_score_matrix, resolve_score_type
+from .slicing import count_rows
+from .validation import Floats, Labels, Mask, check_labels, check_weights, warn_of_few_rows
+
+
+@dataclass(frozen=True)
+class Training:
+    """Checked training rows; those of weight 0 are left out."""
+
+    classes: npt.NDArray[Any]
+    labels: Labels
+    scores: Floats
+    score_type: ScoreType
+    weights: Floats | None
+    keep: Mask | None
+    """The rows of the table that are used; None for all."""
+
+
+class Calibrator(BaseEstimator):
+    """Base of the calibrators: whatever has `fit(X, y, scores)` and `predict_proba(X, scores)`."""
+
+    classes_: npt.NDArray[Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fitted calibrator as dicts, lists, strings and numbers, every float exact."""
+        check_is_fitted(self)
+        return storage.to_dict(self)
+
+    @classmethod
+    def from_dict(cls, stored: Any) -> Self:
+        """Rebuild a calibrator from `to_dict`; anything malformed is a ValueError."""
+        return storage.from_dict(cls, stored)
+
+    def save(self, path: Any) -> None:
+        """Write the calibrator to a JSON file, which appears whole or not at all.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib
+        >>> from caltree import PlattScaling
+        >>> platt = PlattScaling().fit(None, [0, 1] * 10, scores=[0.2, 0.6] * 10)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder) / "platt.json"
+        ...     platt.save(path)
+        ...     again = PlattScaling.load(path)
+        >>> again.classes_
+        array([0, 1])
+        """
+        storage.write_json(self.to_dict(), path)
+
+    @classmethod
+    def load(cls, path: Any) -> Self:
+        """Read a calibrator that `save` wrote. Nothing in the file is executed."""
+        return cls.from_dict(storage.read_json(path))
+
+    def check_parameters(self) -> None:
+        """Refuse parameters that `fit` would refuse, before there are any data."""
+        raise NotImplementedError
+
+    def _state(self) -> dict[str, Any]:
+        """What was fitted, apart from the classes, as plain values."""
+        raise NotImplementedError
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        """Take over what `_state` gave, or raise a ValueError; `classes_` is there already."""
+        raise NotImplementedError
+
+    def _check_training(
+        self, X: Any, y: Any, scores: Any, sample_weight: Any, score_type: str
+    ) -> Training:
+        """The training rows, checked; without `X` the labels say how many there are."""
+        of, n_rows = ("y", count_rows(y, "y")) if X is None else ("X", count_rows(X, "X"))
+        weights = check_weights(sample_weight, n_rows, of)
+        keep = None if weights is None or weights.all() else weights > 0
+        classes, labels = check_labels(y, n_rows, keep)
+        matrix = as_score_matrix(scores, n_rows, len(classes), keep, of)
+        kind = resolve_score_type(matrix, len(classes), score_type)
+        if weights is not None:
+            warn_of_few_rows(weights)
+            weights = weights if keep is None else weights[keep]
+        return Training(classes, labels, matrix, kind, weights, keep)
+
+    def _check_scores(self, scores: Any, n_rows: int | None, n_scores: int) -> Floats:
+        """The scores of new rows, with as many columns as in training; any number without `X`."""
+        matrix = as_score_matrix(scores, n_rows, len(self.classes_))
+        if matrix.shape[1] != n_scores:
+            raise ValueError(
+                f"scores has {matrix.shape[1]} columns, but the calibrator was fitted "
+                f"with {n_scores}"
+            )
+        return matrix

@@ -1,0 +1,398 @@
+"""`CalibratedClassifier`: any classifier, with calibrated probabilities."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import Tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from .calibrator import Calibrator
+from .classes import all_classes, present_classes, scores_of, with_others
+from .out_of_fold import (
+    Fold,
+    Method,
+    Task,
+    class_scores,
+    combined,
+    folds_within,
+    make_folds,
+    score_kind,
+    score_method,
+    tags_of,
+    train,
+    usable,
+)
+from .routing import routed
+from .scores import Floats, ScoreType
+from .slicing import Columns, Rows, count_rows, take_rows
+from .tree import CalibrationTree
+from .validation import Mask, check_choice, check_jobs, check_labels, check_weights
+
+_COMBINATIONS = ("side_by_side", "average")
+_METHODS = ("auto", "predict_proba", "decision_function")
+
+
+class CalibratedClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier whose probabilities are calibrated.
+
+    Out-of-fold scores of the classifier train the calibrator; then the classifier is fitted to all
+    rows. A prediction asks the one classifier for its scores and the calibrator for what they
+    mean.
+
+    Parameters
+    ----------
+    estimator : classifier or list of classifiers
+        What to calibrate. It is given `X` as it comes: text, categories or missing values are
+        between you and the classifier. One inside a ``FrozenEstimator`` is not fitted again, and
+        all rows are used for calibration; they should not be those it was trained on. Several
+        classifiers are calibrated jointly.
+    calibrator : calibrator, optional
+        `CalibrationTree()` by default; or `PlattScaling`, `IsotonicScaling`,
+        `IdentityCalibrator` (no calibration), or anything else with ``fit(X, y, scores)`` and
+        ``predict_proba(X, scores)``.
+    cv : int, splitter, iterable of (train, test) or "prefit", default=5
+        The folds of the out-of-fold scores. A number of folds is stratified, and keeps `groups`
+        together if they are given. Rows that are never tested, as the first ones of a
+        ``TimeSeriesSplit``, train the classifier but not the calibrator. "prefit" says that the
+        classifier is fitted already; like a ``FrozenEstimator``, but one that cloning, as in a
+        search, does not survive.
+    score_method : {"auto", "predict_proba", "decision_function"}, default="auto"
+        Where the scores come from; "auto" prefers probabilities.
+    attributes : list of names or indices, boolean mask, slice or callable, optional
+        The columns of `X` that the calibrator sees; all by default. A callable, for instance
+        scikit-learn's ``make_column_selector``, is given `X` and answers with one of the others.
+    combine : {"side_by_side", "average"}, default="side_by_side"
+        The scores of several classifiers: next to each other, so that a node model weighs them, or
+        averaged.
+    n_jobs : int, optional
+        How many classifiers to train at a time, with joblib.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The labels, sorted; the columns of `predict_proba`.
+    estimator_ : classifier or list of classifiers
+        Fitted to all rows.
+    calibrator_ : calibrator
+        Fitted to the out-of-fold scores.
+    score_methods_ : list of str
+        The method that gives the scores of each classifier.
+    n_features_in_ : int
+        The number of columns of `X`, if the classifier says so.
+    feature_names_in_ : ndarray of str
+        Their names, if the classifier says so.
+
+    Notes
+    -----
+    Weights count in every step: in the classifier, if it takes them (the last step of a pipeline,
+    too), in the calibrator and in its choices. A row of weight 0 is as good as absent.
+
+    Where `cv` is no number, or groups are given, the calibrator's own cross-validation keeps
+    together what `cv` keeps together, unless the calibrator has a splitter of its own.
+
+    A class that no training row of a fold has gets the probability 0 there (or the lowest of the
+    margins). A class that no calibration row has keeps the classifier's probability.
+
+    `predict` takes the class of the highest calibrated probability, which need not be the class
+    the classifier would take.
+
+    See Also
+    --------
+    CalibrationTree : The calibrator, for scores that are stored already.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.metrics import log_loss
+    >>> from sklearn.model_selection import train_test_split
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from caltree import CalibratedClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X, X_test, y, y_test = train_test_split(X, y, random_state=0)
+    >>> model = CalibratedClassifier(GaussianNB()).fit(X, y)
+    >>> before = log_loss(y_test, model.estimator_.predict_proba(X_test))
+    >>> after = log_loss(y_test, model.predict_proba(X_test))
+    >>> print(f"{before:.2f} -> {after:.2f}")
+    0.41 -> 0.14
+
+    The calibrator may see columns that the classifier must not: let the classifier choose its own.
+
+    >>> from sklearn.compose import make_column_transformer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> chosen = make_column_transformer(("passthrough", [0, 1, 2]))
+    >>> model = CalibratedClassifier(make_pipeline(chosen, GaussianNB()), attributes=[3, 4])
+    >>> model.fit(X, y).calibrator_.n_features_in_
+    2
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        calibrator: Any = None,
+        *,
+        cv: Any = 5,
+        score_method: Literal["auto", "predict_proba", "decision_function"] = "auto",
+        attributes: Any = None,
+        combine: Literal["side_by_side", "average"] = "side_by_side",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.calibrator = calibrator
+        self.cv = cv
+        self.score_method = score_method
+        self.attributes = attributes
+        self.combine = combine
+        self.n_jobs = n_jobs
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, **fit_params: Any
+    ) -> Self:
+        """Fit the calibrator to out-of-fold scores, and the classifier to all rows.
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+            Whatever the classifier takes and, unless the calibrator ignores it, a table that a
+            calibrator can read.
+        y : array-like of shape (n,)
+            The labels.
+        sample_weight : array-like of shape (n,), optional
+            How many rows each row counts for.
+        groups : array-like of shape (n,), optional
+            Rows of one group are never in the training and the test part of a fold.
+        **fit_params
+            Anything else for the classifier's `fit`; what has an entry a row is split with the
+            rows. With scikit-learn's metadata routing enabled, what was requested.
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+        """
+        estimators, methods = self._check_estimators()
+        kind = score_kind(methods, self.combine)
+        calibrator = self._check_calibrator(kind)
+        columns = Columns.chosen(X, self.attributes)
+        n_rows = count_rows(X, "X")
+        weights = check_weights(sample_weight, n_rows)
+        keep = np.ones(n_rows, dtype=bool) if weights is None else weights > 0
+        own, labels = _labels_of_all_rows(y, n_rows, keep)
+        params, split_params = routed(self, estimators, n_rows, weights, groups, fit_params)
+        classes = all_classes(own, filter(self._is_ready, estimators.values()))
+        folds = self._folds(X, labels, keep, split_params)
+        rows = np.sort(np.concatenate([test for _, test in folds])) if folds else keep.nonzero()[0]
+        present = present_classes(classes, labels[rows])
+
+        tasks = [
+            Task(each, method, X, labels, params[name], self._is_ready(each))
+            for (name, each), method in zip(estimators.items(), methods, strict=True)
+        ]
+        trained, parts = train(tasks, keep, folds, rows, classes, self.n_jobs)
+        scores = combined(parts, methods, self.combine)
+        if folds and (groups is not None or not _is_number(self.cv)):
+            _keep_together(calibrator, folds, rows)
+        calibrator.fit(
+            columns.of(X if len(rows) == n_rows else take_rows(X, rows)),
+            labels[rows],
+            scores=scores_of(scores, present, len(classes), kind),
+            **({} if weights is None else {"sample_weight": weights[rows]}),
+        )
+        self.classes_ = classes
+        self.estimator_ = trained if isinstance(self.estimator, list) else trained[0]
+        self.calibrator_ = calibrator
+        self.score_methods_ = methods
+        self._columns, self._present = columns, present
+        self._set_features(trained[0])
+        return self
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Calibrated probabilities.
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+            As for `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n, m)
+            One column a class, in the order of `classes_`.
+        """
+        check_is_fitted(self)
+        methods, n_classes = self.score_methods_, len(self.classes_)
+        trained = self.estimator_ if isinstance(self.estimator_, list) else [self.estimator_]
+        kind = score_kind(methods, self.combine)
+        parts = [
+            class_scores(each, X, self.classes_, method)
+            for each, method in zip(trained, methods, strict=True)
+        ]
+        scores = combined(parts, methods, self.combine)
+        probabilities = self.calibrator_.predict_proba(
+            self._columns.of(X), scores=scores_of(scores, self._present, n_classes, kind)
+        )
+        return with_others(probabilities, scores, self._present, n_classes, kind)
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """The logarithms of the calibrated probabilities; minus infinity for 0.
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+            As for `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n, m)
+            One column a class, in the order of `classes_`.
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def decision_function(self, X: Any) -> Floats:
+        """Calibrated log-odds of two classes, log-probabilities of more; always finite.
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+            As for `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, m)
+            With two classes, above 0 where the second is the more probable.
+        """
+        logs = np.log(np.maximum(self.predict_proba(X), np.finfo(np.float64).tiny))
+        return logs if len(self.classes_) > 2 else logs[:, 1] - logs[:, 0]
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The class with the highest calibrated probability.
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+            As for `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The labels.
+        """
+        best = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """What is requested by the classifiers, the splitter and the calibration itself."""
+        router = MetadataRouter(owner=self).add_self_request(self)
+        to_fit = MethodMapping().add(caller="fit", callee="fit")
+        for name, estimator in self._estimators().items():
+            router.add(**{name: estimator}, method_mapping=to_fit)
+        to_split = MethodMapping().add(caller="fit", callee="split")
+        return router.add(splitter=self.cv, method_mapping=to_split)
+
+    def __sklearn_tags__(self) -> Tags:
+        """What the classifiers take, this one takes."""
+        tags = super().__sklearn_tags__()
+        inputs = [tags_of(each).input_tags for each in self._estimators().values()]
+        for name in ("sparse", "allow_nan", "string", "categorical", "pairwise"):
+            setattr(tags.input_tags, name, all(getattr(each, name) for each in inputs))
+        return tags
+
+    def _estimators(self) -> dict[str, Any]:
+        if isinstance(self.estimator, list):
+            return {f"estimator_{i}": each for i, each in enumerate(self.estimator)}
+        return {"estimator": self.estimator}
+
+    def _check_estimators(self) -> tuple[dict[str, Any], list[Method]]:
+        check_choice("score_method", self.score_method, _METHODS)
+        check_choice("combine", self.combine, _COMBINATIONS)
+        check_jobs(self.n_jobs)
+        estimators = self._estimators()
+        if not estimators:
+            raise ValueError("estimator is an empty list; give at least one classifier")
+        for each in estimators.values():
+            if isinstance(each, type) or not hasattr(each, "fit"):
+                raise TypeError(
+                    f"estimator must be a classifier or a list of classifiers, got {each!r}"
+                )
+            if self._is_ready(each):
+                _check_ready(each)
+        return estimators, [score_method(each, self.score_method) for each in estimators.values()]
+
+    def _check_calibrator(self, kind: ScoreType) -> Any:
+        """A copy of the calibrator, told what the scores are."""
+        if self.calibrator is None:
+            return CalibrationTree(score_type=kind, n_jobs=self.n_jobs)
+        found = self.calibrator
+        if isinstance(found, type) or not has_fit_parameter(found, "scores"):
+            raise TypeError(
+                f"calibrator must have fit(X, y, scores) and predict_proba(X, scores), got "
+                f"{found!r}; use e.g. CalibrationTree() or, for none, IdentityCalibrator()"
+            )
+        calibrator = clone(found)
+        if isinstance(calibrator, Calibrator):
+            calibrator.check_parameters()
+        if calibrator.get_params(deep=False).get("score_type") == "auto":
+            calibrator.set_params(score_type=kind)
+        return calibrator
+
+    def _is_ready(self, estimator: Any) -> bool:
+        """Whether a classifier is to be used as it is."""
+        return isinstance(estimator, FrozenEstimator) or _is_prefit(self.cv)
+
+    def _folds(
+        self, X: Any, labels: npt.NDArray[Any], keep: Mask, split_params: dict[str, Any]
+    ) -> list[Fold]:
+        if all(map(self._is_ready, self._estimators().values())):
+            return []
+        return usable(make_folds(self.cv, X, labels, keep, split_params), labels)
+
+    def _set_features(self, estimator: Any) -> None:
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(estimator, name):
+                setattr(self, name, getattr(estimator, name))
+            elif hasattr(self, name):
+                delattr(self, name)
+
+
+def _is_number(cv: Any) -> bool:
+    return isinstance(cv, Integral)
+
+
+def _is_prefit(cv: Any) -> bool:
+    return isinstance(cv, str) and cv == "prefit"
+
+
+def _check_ready(estimator: Any) -> None:
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError:
+        raise NotFittedError(
+            f"{type(estimator).__name__} is to be used as it is, but it is not fitted; fit it "
+            "first, and freeze it with FrozenEstimator where it is cloned, as in a search"
+        ) from None
+
+
+def _labels_of_all_rows(
+    y: Any, n_rows: int, keep: Mask
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """The classes, and the label of each row; rows that are left out may have any."""
+    classes, codes = check_labels(y, n_rows, keep)
+    all_codes = np.zeros(n_rows, dtype=np.intp)
+    all_codes[keep] = codes
+    return classes, classes[all_codes]
+
+
+def _keep_together(calibrator: Any, folds: list[Fold], rows: Rows) -> None:
+    """Give the calibrator's own cross-validation the test parts of `folds`."""
+    n_folds = calibrator.get_params(deep=False).get("cv")
+    within = folds_within(folds, rows, n_folds) if _is_number(n_folds) else None
+    if within is not None:
+        calibrator.set_params(cv=within)

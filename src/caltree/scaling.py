@@ -1,0 +1,424 @@
+"""Global calibrators, which look at the scores alone: Platt scaling, isotonic regression, none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit, logit, softmax
+from sklearn.utils.validation import check_is_fitted
+
+from . import storage
+from .calibrator import Calibrator, Training
+from .scores import SCORE_TYPES, ScoreType, averaged, log_odds, one_score_a_class
+from .slicing import count_rows
+from .validation import Mask, check_choice
+
+Floats = npt.NDArray[np.float64]
+Fitted = TypeVar("Fitted")
+ScoreTypeOption = Literal["auto", "probability", "logit", "margin"]
+
+_FARTHEST_FROM_ONE = 1e-12
+_GRADIENT_TOLERANCE = 1e-10
+# Scores that differ by less, relative to their size, differ by rounding.
+_SMALLEST_SPREAD = 1e-14
+_LARGEST_COEFFICIENT = 1e200
+
+
+class _GlobalCalibrator(Calibrator):
+    """A calibrator that ignores the attributes: `X` may be None."""
+
+    n_scores_: int
+    score_type_: ScoreType
+
+    def fit(self, X: Any, y: Any, scores: Any, sample_weight: Any = None) -> Self:
+        """Fit the calibrator to labels and the scores of a classifier.
+
+        The scores must come from a classifier that was not trained on these rows, for instance
+        out-of-fold predictions; otherwise they look better than they are.
+
+        Parameters
+        ----------
+        X : table of shape (n, d) or None
+            Ignored; here so that calibrators can be swapped.
+        y : array-like of shape (n,)
+            The labels.
+        scores : array-like of shape (n,), (n, 1), (n, m) or (n, k * m)
+            One column for each of the m classes, in sorted order; with two classes one column,
+            that of ``classes_[1]``, will do. The scores of k classifiers side by side are
+            averaged.
+        sample_weight : array-like of shape (n,), optional
+            How many rows each row counts for.
+
+        Returns
+        -------
+        self
+            The fitted calibrator.
+        """
+        self.check_parameters()
+        option = getattr(self, "score_type", "auto")
+        rows = self._check_training(X, y, scores, sample_weight, option)
+        fitted = self._fitted(rows)
+        self.__dict__.update(fitted)
+        self.classes_ = rows.classes
+        self.score_type_ = rows.score_type
+        self.n_scores_ = rows.scores.shape[1]
+        return self
+
+    def predict_proba(self, X: Any, scores: Any) -> Floats:
+        """Calibrated probabilities.
+
+        Parameters
+        ----------
+        X : table of shape (n, d) or None
+            Ignored.
+        scores : array-like
+            The scores of the classifier, as for `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n, m)
+            One column a class, in the order of `classes_`.
+        """
+        check_is_fitted(self)
+        n_rows = None if X is None else count_rows(X, "X")
+        matrix = self._check_scores(scores, n_rows, self.n_scores_)
+        return self._calibrated(matrix)
+
+    def check_parameters(self) -> None:
+        """Refuse parameters that `fit` would refuse, before there are any data."""
+        check_choice("score_type", getattr(self, "score_type", "auto"), SCORE_TYPES)
+
+    def _fitted(self, rows: Training) -> dict[str, Any]:
+        """The fitted attributes."""
+        raise NotImplementedError
+
+    def _calibrated(self, matrix: Floats) -> Floats:
+        """Probabilities, one column a class."""
+        raise NotImplementedError
+
+    def _state(self) -> dict[str, Any]:
+        return {"score_type": self.score_type_, "n_scores": self.n_scores_}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        storage.check_width(state["n_scores"], len(self.classes_))
+        self.n_scores_ = state["n_scores"]
+        self.score_type_ = storage.checked_score_type(state)
+
+    def _n_columns(self) -> int:
+        """How many maps from a score to a probability there are."""
+        return 1 if len(self.classes_) == 2 else len(self.classes_)
+
+
+class PlattScaling(_GlobalCalibrator):
+    """A sigmoid of the log-odds: one slope and one intercept for all rows.
+
+    As Platt (1999) has it, the sigmoid is fitted by maximum likelihood to (N₊ + 1) / (N₊ + 2) for
+    the N₊ rows of a class and to 1 / (N₋ + 2) for the N₋ others, not to 1 and 0. With more than
+    two classes there is a sigmoid for each, that class against the others, and the values of a
+    row are divided by their sum.
+
+    Parameters
+    ----------
+    score_type : {"auto", "probability", "logit", "margin"}, default="auto"
+        Probabilities are turned into log-odds, logits and margins enter as they are. "auto" takes
+        scores for probabilities if they all lie in [0, 1] and those of a row sum to 1.
+    extremes : {"clip", "published"}, default="clip"
+        The log-odds of very small and large probabilities. "clip" cuts them off at about -36.7 and
+        36.7. "published" gives only 0 and 1 finite log-odds, those of 0.00001 and 0.99999; a
+        smaller probability than 0.00001 then counts for less than 0.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The labels, sorted; the columns of `predict_proba`.
+    slopes_, intercepts_ : ndarray of shape (1,) or (m,)
+        The sigmoids: one, that of the second class, for two classes; otherwise one a class.
+    score_type_ : str
+        What the scores were taken for.
+    n_scores_ : int
+        The number of columns of the scores.
+
+    See Also
+    --------
+    PlattScaling.published : As the paper on calibration trees compares with.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from caltree import PlattScaling
+    >>> random = np.random.default_rng(0)
+    >>> scores = random.random(5000)
+    >>> y = random.random(5000) < 0.5 * scores
+    >>> platt = PlattScaling().fit(None, y, scores=scores)
+    >>> platt.predict_proba(None, scores=[0.8]).round(2)
+    array([[0.64, 0.36]])
+    """
+
+    slopes_: Floats
+    intercepts_: Floats
+
+    def __init__(
+        self,
+        *,
+        score_type: ScoreTypeOption = "auto",
+        extremes: Literal["clip", "published"] = "clip",
+    ) -> None:
+        self.score_type = score_type
+        self.extremes = extremes
+
+    @classmethod
+    def published(cls, **params: Any) -> Self:
+        """The baseline of the paper: log-odds as the published calibration tree takes them.
+
+        Parameters
+        ----------
+        **params
+            Anything to change.
+
+        Returns
+        -------
+        PlattScaling
+            An unfitted calibrator.
+        """
+        return cls(**{"extremes": "published", **params})
+
+    def check_parameters(self) -> None:
+        """Refuse parameters that `fit` would refuse, before there are any data."""
+        super().check_parameters()
+        check_choice("extremes", self.extremes, ("clip", "published"))
+
+    def _fitted(self, rows: Training) -> dict[str, Any]:
+        n_classes = len(rows.classes)
+        scores = one_score_a_class(rows.scores, n_classes, rows.score_type)
+        odds = log_odds(scores, rows.score_type, self.extremes)
+        sigmoids = _one_versus_rest(_fit_sigmoid, odds, rows)
+        return {
+            "slopes_": np.array([slope for slope, _ in sigmoids]),
+            "intercepts_": np.array([intercept for _, intercept in sigmoids]),
+        }
+
+    def _calibrated(self, matrix: Floats) -> Floats:
+        scores = one_score_a_class(matrix, len(self.classes_), self.score_type_)
+        odds = log_odds(scores, self.score_type_, self.extremes)
+        linear = odds * self.slopes_ + self.intercepts_
+        if len(self.classes_) == 2:
+            return np.hstack([expit(-linear), expit(linear)])
+        return _normalised(expit(linear))
+
+    def _state(self) -> dict[str, Any]:
+        sigmoids = {"slopes": self.slopes_.tolist(), "intercepts": self.intercepts_.tolist()}
+        return {**super()._state(), **sigmoids}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        storage.check_state(state, {"score_type", "n_scores", "slopes", "intercepts"})
+        super()._restore(state)
+        for name in ("slopes", "intercepts"):
+            numbers = storage.checked_numbers(state, name, np.float64, 1)
+            if len(numbers) != self._n_columns() or np.abs(numbers).max() > _LARGEST_COEFFICIENT:
+                raise ValueError(f"{name} of a stored calibrator do not go with its classes")
+            setattr(self, f"{name}_", numbers)
+
+
+class IsotonicScaling(_GlobalCalibrator):
+    """A rising function of the score, by isotonic regression (pair-adjacent violators).
+
+    The function is the rising one with the lowest squared error. Between the scores of the
+    training rows it is linear, beyond them constant. With more than two classes there is a
+    function for each, that class against the others, and the values of a row are divided by
+    their sum; where all of them are 0, each class gets the same probability.
+
+    Scores enter as they are, since only their order matters to the fit.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The labels, sorted; the columns of `predict_proba`.
+    thresholds_, values_ : list of ndarray
+        Corners of the functions, scores and probabilities: one, that of the second class, for two
+        classes; otherwise one a class.
+    score_type_ : str
+        What the scores were taken for.
+    n_scores_ : int
+        The number of columns of the scores.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from caltree import IsotonicScaling
+    >>> isotonic = IsotonicScaling().fit(None, [0, 1, 0, 1, 1], scores=[0.1, 0.4, 0.5, 0.7, 0.9])
+    >>> isotonic.predict_proba(None, scores=[0.0, 0.45, 0.6, 0.8])
+    array([[1.  , 0.  ],
+           [0.5 , 0.5 ],
+           [0.25, 0.75],
+           [0.  , 1.  ]])
+    """
+
+    thresholds_: list[Floats]
+    values_: list[Floats]
+
+    def _fitted(self, rows: Training) -> dict[str, Any]:
+        scores = one_score_a_class(rows.scores, len(rows.classes), rows.score_type)
+        corners = _one_versus_rest(_fit_isotonic, scores, rows)
+        return {
+            "thresholds_": [thresholds for thresholds, _ in corners],
+            "values_": [values for _, values in corners],
+        }
+
+    def _calibrated(self, matrix: Floats) -> Floats:
+        scores = one_score_a_class(matrix, len(self.classes_), self.score_type_)
+        columns = zip(scores.T, self.thresholds_, self.values_, strict=True)
+        values = [np.interp(column, corners, heights) for column, corners, heights in columns]
+        if len(values) == 1:
+            return _second_of_two(values[0][:, np.newaxis])
+        return _normalised(np.column_stack(values))
+
+    def _state(self) -> dict[str, Any]:
+        corners = {"thresholds": self.thresholds_, "values": self.values_}
+        lists = {name: [a.tolist() for a in arrays] for name, arrays in corners.items()}
+        return {**super()._state(), **lists}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        storage.check_state(state, {"score_type", "n_scores", "thresholds", "values"})
+        super()._restore(state)
+        names = ("thresholds", "values")
+        for name in names:
+            columns = state[name]
+            if not isinstance(columns, list) or len(columns) != self._n_columns():
+                raise ValueError(f"{name} of a stored calibrator do not go with its classes")
+            arrays = [storage.checked_numbers({name: c}, name, np.float64, 1) for c in columns]
+            setattr(self, f"{name}_", arrays)
+        for thresholds, values in zip(self.thresholds_, self.values_, strict=True):
+            rising = len(thresholds) == len(values) and (np.diff(thresholds) > 0).all()
+            if not rising or (np.diff(values) < 0).any() or values[0] < 0 or values[-1] > 1:
+                raise ValueError("thresholds and values of a stored calibrator must rise together")
+
+
+class IdentityCalibrator(_GlobalCalibrator):
+    """No calibration: the scores as probabilities, so that a search can choose it.
+
+    Probabilities stay what they are (those of several classifiers are averaged, and a row that
+    does not sum to 1 is divided by its sum). Logits and margins go through the softmax; with two
+    classes and one column that is the logistic function.
+
+    Parameters
+    ----------
+    score_type : {"auto", "probability", "logit", "margin"}, default="auto"
+        "auto" takes scores for probabilities if they all lie in [0, 1] and those of a row sum to
+        1.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The labels, sorted; the columns of `predict_proba`.
+    score_type_ : str
+        What the scores were taken for.
+    n_scores_ : int
+        The number of columns of the scores.
+
+    Examples
+    --------
+    >>> from caltree import IdentityCalibrator
+    >>> identity = IdentityCalibrator().fit(None, ["no", "yes"], scores=[0.2, 0.9])
+    >>> identity.predict_proba(None, scores=[0.25])
+    array([[0.75, 0.25]])
+    """
+
+    def __init__(self, *, score_type: ScoreTypeOption = "auto") -> None:
+        self.score_type = score_type
+
+    def _fitted(self, rows: Training) -> dict[str, Any]:
+        averaged(rows.scores, len(rows.classes), rows.score_type)
+        return {}
+
+    def _calibrated(self, matrix: Floats) -> Floats:
+        scores = averaged(matrix, len(self.classes_), self.score_type_)
+        if self.score_type_ == "probability":
+            return _second_of_two(scores) if scores.shape[1] == 1 else _normalised(scores)
+        if scores.shape[1] == 1:
+            return np.hstack([expit(-scores), expit(scores)])
+        return np.asarray(softmax(scores, axis=1))
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        storage.check_state(state, {"score_type", "n_scores"})
+        super()._restore(state)
+
+
+def _second_of_two(values: Floats) -> Floats:
+    return np.hstack([1.0 - values, values])
+
+
+def _normalised(values: Floats) -> Floats:
+    """Each row divided by its sum, if that is not 1 already; 0 everywhere is as good as equal."""
+    sums = values.sum(axis=1)
+    off = np.abs(sums - 1.0) > _FARTHEST_FROM_ONE
+    if not off.any():
+        return values
+    probabilities = np.full(values.shape, 1.0 / values.shape[1])
+    divisors, some = np.where(off, sums, 1.0)[:, np.newaxis], sums[:, np.newaxis] > 0
+    np.divide(values, divisors, out=probabilities, where=some)
+    return probabilities
+
+
+def _one_versus_rest(
+    fit: Callable[[Floats, Mask, Floats | None], Fitted], scores: Floats, rows: Training
+) -> list[Fitted]:
+    """Fit the second of two classes, or each class against the others."""
+    classes = [1] if scores.shape[1] == 1 else range(scores.shape[1])
+    return [
+        fit(column, rows.labels == label, rows.weights)
+        for column, label in zip(scores.T, classes, strict=True)
+    ]
+
+
+def _fit_sigmoid(score: Floats, positive: Mask, weights: Floats | None) -> tuple[float, float]:
+    """Slope and intercept of the most likely sigmoid for Platt's targets."""
+    # Imported here: importing caltree shall not take its time.
+    from scipy.optimize import minimize
+
+    weight = np.broadcast_to(1.0, len(score)) if weights is None else weights
+    n_positive, n_negative = float(weight[positive].sum()), float(weight[~positive].sum())
+    target = np.where(positive, (n_positive + 1.0) / (n_positive + 2.0), 1.0 / (n_negative + 2.0))
+    share = weight / (n_positive + n_negative)
+    flat = float(logit(share @ target))
+    # Whatever the classifier's unit, scores around 0 and within -1 and 1.
+    centre = float(share @ score)
+    scale = float(np.abs(score - centre).max())
+    if scale <= _SMALLEST_SPREAD * abs(centre):
+        return 0.0, flat
+    unit = (score - centre) / scale
+
+    def loss(sigmoid: Floats) -> tuple[float, Floats]:
+        linear = sigmoid[0] * unit + sigmoid[1]
+        residual = share * (expit(linear) - target)
+        value = share @ (np.logaddexp(0.0, linear) - target * linear)
+        return float(value), np.array([residual @ unit, residual.sum()])
+
+    def curvature(sigmoid: Floats) -> Floats:
+        probability = expit(sigmoid[0] * unit + sigmoid[1])
+        variance = share * probability * (1.0 - probability)
+        mixed = variance @ unit
+        return np.array([[(variance * unit) @ unit, mixed], [mixed, variance.sum()]])
+
+    best = minimize(
+        loss,
+        np.array([0.0, flat]),
+        jac=True,
+        hess=curvature,
+        method="trust-exact",
+        options={"gtol": _GRADIENT_TOLERANCE},
+    )
+    slope = float(best.x[0]) / scale
+    return slope, float(best.x[1]) - slope * centre
+
+
+def _fit_isotonic(score: Floats, positive: Mask, weights: Floats | None) -> tuple[Floats, Floats]:
+    """The corners of the rising function with the lowest squared error."""
+    # Imported here: importing caltree shall not take its time.
+    from sklearn.isotonic import IsotonicRegression
+
+    model = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
+    model.fit(score, positive.astype(np.float64), weights)
+    return model.X_thresholds_, model.y_thresholds_

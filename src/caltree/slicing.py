@@ -1,0 +1,132 @@
+"""Rows and columns of any table, as the table's own kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .tables import Table, read_table
+
+Rows = npt.NDArray[np.integer[Any]]
+
+
+def count_rows(values: Any, argument: str) -> int:
+    """The number of rows of a table, or of anything else that has a length."""
+    shape = getattr(values, "shape", None)
+    if isinstance(shape, tuple) and shape:
+        return int(shape[0])
+    try:
+        return len(values)
+    except TypeError:
+        pass
+    if hasattr(values, "__array__"):
+        return count_rows(np.asarray(values), argument)
+    return read_table(values, argument).shape[0]
+
+
+def take_rows(values: Any, rows: Rows) -> Any:
+    """Some rows, in a container of the same kind wherever that can be done."""
+    if isinstance(values, np.ndarray):
+        return values[rows]
+    if isinstance(values, list):
+        return [values[row] for row in rows]
+    if isinstance(values, tuple):
+        return tuple(values[row] for row in rows)
+    if hasattr(values, "tocsr"):
+        return values.tocsr()[rows]
+    frame = _as_frame(values)
+    return np.asarray(values)[rows] if frame is None else frame[rows].to_native()
+
+
+def take_columns(X: Any, columns: Sequence[int]) -> Any:
+    """Some columns of a table."""
+    if hasattr(X, "tocsc"):
+        return X.tocsc()[:, columns]
+    frame = None if isinstance(X, np.ndarray | list | tuple) else _as_frame(X)
+    if frame is None:
+        return read_table(X, "X").data[:, columns]
+    return frame[:, list(columns)].to_native()
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a table that were chosen; None for all of them."""
+
+    positions: list[int] | None
+    names: list[str] | None
+
+    @classmethod
+    def chosen(cls, X: Any, attributes: Any) -> Columns:
+        """Those given by names, indices, a mask, a slice, or a callable that gives one of them."""
+        if attributes is None:
+            return cls(None, None)
+        table = read_table(X, "X")
+        wanted = attributes(X) if callable(attributes) else attributes
+        positions = chosen_columns(wanted, table, "attributes")
+        if not positions:
+            raise ValueError(
+                "attributes chooses no column; for a calibrator that ignores them use "
+                "PlattScaling() or IsotonicScaling()"
+            )
+        names = None if table.names is None else [table.names[j] for j in positions]
+        return cls(positions, names)
+
+    def of(self, X: Any) -> Any:
+        """Those columns of another table: by name if it has names, by position otherwise."""
+        if self.positions is None:
+            return X
+        table = read_table(X, "X")
+        by_name = self.names is not None and table.names is not None
+        wanted = self.names if by_name else self.positions
+        return take_columns(X, chosen_columns(wanted, table, "attributes"))
+
+
+def chosen_columns(features: Any, table: Table, argument: str) -> list[int]:
+    """The positions of columns given by names, indices, a slice of indices or a mask."""
+    n_columns = table.shape[1]
+    if isinstance(features, slice):
+        features = range(n_columns)[features]
+    if isinstance(features, str) or not isinstance(features, Iterable):
+        raise TypeError(f"{argument} must be a list; use [{features!r}]")
+    chosen = list(features)
+    if chosen and all(isinstance(feature, bool | np.bool_) for feature in chosen):
+        if len(chosen) != n_columns:
+            raise ValueError(
+                f"{argument} is a mask of length {len(chosen)}, but X has {n_columns} "
+                "columns; give one boolean a column"
+            )
+        return np.flatnonzero(chosen).tolist()
+    return [_position(feature, table, argument) for feature in chosen]
+
+
+def _position(feature: Any, table: Table, argument: str) -> int:
+    names, n_columns = table.names or (), table.shape[1]
+    if isinstance(feature, str):
+        if feature not in names:
+            raise ValueError(
+                f"{argument} names {feature!r}, which is not a column of X; "
+                f"the columns are {list(names) if names else 'without names'}"
+            )
+        return names.index(feature)
+    if not isinstance(feature, int | np.integer) or isinstance(feature, bool):
+        raise TypeError(
+            f"{argument} must hold column names, indices or one boolean a column, got {feature!r}"
+        )
+    if not 0 <= feature < n_columns:
+        raise ValueError(
+            f"{argument} has the index {feature}, but X has {n_columns} columns; "
+            f"use 0 to {n_columns - 1}"
+        )
+    return int(feature)
+
+
+def _as_frame(values: Any) -> Any:
+    """A narwhals frame or series, or None for what is neither."""
+    import narwhals.stable.v2 as nw
+
+    frame = nw.from_native(values, pass_through=True, allow_series=True)
+    return frame if isinstance(frame, nw.DataFrame | nw.Series) else None
