@@ -214,6 +214,7 @@ BAD_PARAMS = [
         [None, True, "keep", 1, []],
         "constant_scores must be one of 'frequencies', 'ignore'",
     ),
+    ("extremes", [None, "cut", 1], "extremes must be one of 'clip', 'published'"),
     ("score_type", [None, True, "odds", 1], "score_type must be one of 'auto', 'probability'"),
     ("n_jobs", [0, "all", 1.5, True, NAN, 10**30], "n_jobs must be None, a number of threads"),
     (
@@ -271,8 +272,7 @@ BAD_NEWS = {
     "too narrow": (X[:, :2], SCORES, "X has 2 attributes, but the calibrator was fitted with 3"),
     "flat": (X[:, 0], SCORES, "X must have rows and columns"),
     "short scores": (FRAME, SCORES[1:], "scores has 59 rows, but X has 60"),
-    "one column of scores": (FRAME, SCORES[:, 1], "scores has 1 columns, .* fitted with 2"),
-    "four columns of scores": (FRAME, np.hstack([SCORES] * 2), "scores has 4 .* fitted with 2"),
+    "four columns of scores": (FRAME, np.hstack([SCORES] * 2), "scores has 4 .* fitted with 1"),
     "three columns of scores": (FRAME, np.ones((60, 3)), "scores has 3 columns"),
     "NaN": (FRAME, SCORES * NAN, "scores contains NaN in row 0"),
 }

@@ -289,12 +289,36 @@ def test_one_column_stands_for_two(params):
 def test_log_odds_say_the_same_as_probabilities(n_classes):
     X, y, scores = make_rows(n_classes=n_classes)
     log_odds = np.log(scores / (1 - scores))
-    expected = fixed_tree().fit(X, y, scores)
+    expected = fixed_tree(extremes="published").fit(X, y, scores)
     assert expected.score_type_ == "probability"
     for score_type in ("logit", "margin", "auto"):
         tree = fixed_tree(score_type=score_type).fit(X, y, log_odds)
         assert tree.score_type_ == {"auto": "margin"}.get(score_type, score_type)
         assert_same(expected, tree, X, scores, scores_other=log_odds)
+
+
+def test_two_columns_of_probabilities_say_no_more_than_one():
+    X, y, scores = make_rows()
+    one, two = fixed_tree().fit(X, y, scores[:, 1]), fixed_tree().fit(X, y, scores)
+    assert_same(one, two, X, scores, scores_other=scores[:, 1])
+    both = fixed_tree(extremes="published").fit(X, y, scores)
+    assert (one.tree_.n_scores, two.tree_.n_scores, both.tree_.n_scores) == (1, 1, 2)
+    with pytest.raises(ValueError, match=r"scores has 1 columns, .* fitted with 2"):
+        both.predict_proba(X, scores[:, 1])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_extreme_probabilities_keep_their_order(n_classes):
+    X, y, _ = make_rows(n_classes=n_classes)
+    small = np.linspace(0.1, 0.4, len(y))
+    small[:6] = [0.0, 5e-324, 1e-200, 1e-17, 1e-12, 1e-5]
+    scores = np.column_stack([small] + [(1 - small) / (n_classes - 1)] * (n_classes - 1))
+    tree = CalibrationTree(boosting_iterations=1, max_depth=0).fit(X, y, scores)
+    first = tree.predict_proba(X[:6], scores[:6])[:, 0]
+    assert (np.diff(first) >= 0).all() or (np.diff(first) <= 0).all()
+    published = CalibrationTree(boosting_iterations=1, max_depth=0, extremes="published")
+    first = published.fit(X, y, scores).predict_proba(X[:6], scores[:6])[:, 0]
+    assert (np.diff(first) > 0).any() and (np.diff(first) < 0).any()
 
 
 def test_what_the_scores_are_is_settled_by_fitting():

@@ -150,6 +150,7 @@ def test_parameters_are_kept_as_given():
         "pruning": 0.1,
         "constant_scores": "ignore",
         "score_type": "logit",
+        "extremes": "published",
         "categorical_features": [1],
         "random_state": 5,
         "n_jobs": 2,
@@ -177,9 +178,10 @@ def test_fit_changes_neither_parameters_nor_data():
             assert pd.DataFrame(before).equals(pd.DataFrame(after))
 
 
-def test_published_differs_in_what_constant_scores_mean():
+def test_published_differs_in_constant_scores_and_extremes():
     ours, published = CalibrationTree().get_params(), CalibrationTree.published().get_params()
-    assert {name for name in ours if ours[name] != published[name]} == {"constant_scores"}
+    differing = {name for name in ours if ours[name] != published[name]}
+    assert differing == {"constant_scores", "extremes"}
     assert CalibrationTree.published(cv=7, n_jobs=2).get_params() == published | {
         "cv": 7,
         "n_jobs": 2,

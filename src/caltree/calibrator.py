@@ -92,12 +92,10 @@ class Calibrator(BaseEstimator):
             weights = weights if keep is None else weights[keep]
         return Training(classes, labels, matrix, kind, weights, keep)
 
-    def _check_scores(self, scores: Any, n_rows: int | None, n_scores: int) -> Floats:
-        """The scores of new rows, with as many columns as in training; any number without `X`."""
-        matrix = as_score_matrix(scores, n_rows, len(self.classes_))
+    @staticmethod
+    def _check_width(matrix: Floats, n_scores: int) -> None:
         if matrix.shape[1] != n_scores:
             raise ValueError(
                 f"scores has {matrix.shape[1]} columns, but the calibrator was fitted "
                 f"with {n_scores}"
             )
-        return matrix

@@ -12,7 +12,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import storage
 from .calibrator import Calibrator, Training
-from .scores import SCORE_TYPES, ScoreType, averaged, log_odds, one_score_a_class
+from .scores import (
+    EXTREMES,
+    SCORE_TYPES,
+    ScoreType,
+    as_score_matrix,
+    averaged,
+    log_odds,
+    one_score_a_class,
+)
 from .slicing import count_rows
 from .validation import Mask, check_choice
 
@@ -84,7 +92,8 @@ class _GlobalCalibrator(Calibrator):
         """
         check_is_fitted(self)
         n_rows = None if X is None else count_rows(X, "X")
-        matrix = self._check_scores(scores, n_rows, self.n_scores_)
+        matrix = as_score_matrix(scores, n_rows, len(self.classes_))
+        self._check_width(matrix, self.n_scores_)
         return self._calibrated(matrix)
 
     def check_parameters(self) -> None:
@@ -188,7 +197,7 @@ class PlattScaling(_GlobalCalibrator):
     def check_parameters(self) -> None:
         """Refuse parameters that `fit` would refuse, before there are any data."""
         super().check_parameters()
-        check_choice("extremes", self.extremes, ("clip", "published"))
+        check_choice("extremes", self.extremes, EXTREMES)
 
     def _fitted(self, rows: Training) -> dict[str, Any]:
         n_classes = len(rows.classes)

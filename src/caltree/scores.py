@@ -14,6 +14,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 SCORE_TYPES: tuple[str, ...] = ("auto", *get_args(ScoreType))
 _SUM_TOLERANCE = 1e-3
+EXTREMES = ("clip", "published")
 # Beyond this only the sign of a score means anything; its square is still a finite number.
 _LARGEST_SCORE = 1e100
 # What lies closest to 1 is this far from it.
@@ -126,7 +127,7 @@ def log_odds(matrix: Floats, score_type: ScoreType, extremes: str = "published")
     if score_type != "probability":
         clipped = np.empty(matrix.shape, order="F")
         return np.clip(matrix, -_LARGEST_SCORE, _LARGEST_SCORE, out=clipped)
-    _check_probabilities(matrix)
+    check_probabilities(matrix)
     odds = np.array(matrix, order="F")
     if extremes == "clip":
         np.clip(odds, _SMALLEST_PROBABILITY, 1.0 - _SMALLEST_PROBABILITY, out=odds)
@@ -155,7 +156,7 @@ def averaged(matrix: Floats, n_classes: int, score_type: ScoreType) -> Floats:
         Scores other than probabilities are cut off at -1e100 and 1e100 first.
     """
     if score_type == "probability":
-        _check_probabilities(matrix)
+        check_probabilities(matrix)
     else:
         matrix = np.clip(matrix, -_LARGEST_SCORE, _LARGEST_SCORE)
     if matrix.shape[1] <= n_classes:
@@ -230,7 +231,8 @@ def _check_finite(matrix: Floats, keep: npt.NDArray[np.bool_] | None) -> None:
         )
 
 
-def _check_probabilities(matrix: Floats) -> None:
+def check_probabilities(matrix: Floats) -> None:
+    """Refuse what is not a probability."""
     if matrix.min(initial=0.0) >= 0.0 and matrix.max(initial=1.0) <= 1.0:
         return
     row, column = np.argwhere((matrix < 0.0) | (matrix > 1.0))[0]

@@ -12,7 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 from . import _core, attributes, storage
 from .calibrator import Calibrator
 from .model import TreeModel
-from .scores import SCORE_TYPES, log_odds
+from .scores import (
+    EXTREMES,
+    SCORE_TYPES,
+    ScoreType,
+    as_score_matrix,
+    check_probabilities,
+    log_odds,
+)
 from .selection import Recipe, make_folds, make_tree
 from .text import tree_text
 from .validation import check_choice, check_count, check_jobs, check_size
@@ -53,6 +60,11 @@ class CalibrationTree(Calibrator):
     score_type : {"auto", "probability", "logit", "margin"}, default="auto"
         Probabilities are turned into log-odds, logits and margins enter as they are. "auto" takes
         scores for probabilities if they all lie in [0, 1] and those of a row sum to 1.
+    extremes : {"clip", "published"}, default="clip"
+        The log-odds of very small and large probabilities. "clip" cuts them off at about -36.7 and
+        36.7, and needs one column for the probabilities of two classes. "published" takes both
+        columns and gives only 0 and 1 finite log-odds, those of 0.00001 and 0.99999; a smaller
+        probability than 0.00001 then counts for less than 0.
     categorical_features : list of names or indices, or boolean mask, optional
         Columns to treat as nominal whatever their type. Columns of strings, booleans and
         categories always are.
@@ -121,6 +133,7 @@ class CalibrationTree(Calibrator):
         pruning: float | Literal["cv"] | None = "cv",
         constant_scores: Literal["frequencies", "ignore"] = "frequencies",
         score_type: Literal["auto", "probability", "logit", "margin"] = "auto",
+        extremes: Literal["clip", "published"] = "clip",
         categorical_features: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -134,6 +147,7 @@ class CalibrationTree(Calibrator):
         self.pruning = pruning
         self.constant_scores = constant_scores
         self.score_type = score_type
+        self.extremes = extremes
         self.categorical_features = categorical_features
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -156,7 +170,7 @@ class CalibrationTree(Calibrator):
         --------
         >>> from caltree import CalibrationTree
         >>> CalibrationTree.published(n_jobs=2)
-        CalibrationTree(constant_scores='ignore', n_jobs=2)
+        CalibrationTree(constant_scores='ignore', extremes='published', n_jobs=2)
         """
         return cls(
             **{
@@ -168,6 +182,7 @@ class CalibrationTree(Calibrator):
                 "cv": 5,
                 "pruning": "cv",
                 "constant_scores": "ignore",
+                "extremes": "published",
                 **params,
             }
         )
@@ -199,7 +214,7 @@ class CalibrationTree(Calibrator):
         self.check_parameters()
         recipe = self._recipe()
         rows = self._check_training(X, y, scores, sample_weight, self.score_type)
-        odds = log_odds(rows.scores, rows.score_type)
+        odds = self._log_odds(rows.scores, len(rows.classes), rows.score_type)
         folds = []
         if recipe.needs_folds:
             folds = make_folds(self.cv, rows.labels, rows.keep, self.random_state)
@@ -248,8 +263,10 @@ class CalibrationTree(Calibrator):
         """
         check_is_fitted(self)
         matrix = self.tree_.attributes.encode(X)
-        score_matrix = self._check_scores(scores, len(matrix), self.tree_.n_scores)
-        return self.tree_.probabilities(matrix, log_odds(score_matrix, self.score_type_))
+        score_matrix = as_score_matrix(scores, len(matrix), len(self.classes_))
+        odds = self._log_odds(score_matrix, len(self.classes_), self.score_type_)
+        self._check_width(odds, self.tree_.n_scores)
+        return self.tree_.probabilities(matrix, odds)
 
     def apply(self, X: Any) -> npt.NDArray[np.int32]:
         """The leaf that each row falls into.
@@ -320,6 +337,15 @@ class CalibrationTree(Calibrator):
         self._recipe()
         check_jobs(self.n_jobs)
         check_choice("score_type", self.score_type, SCORE_TYPES)
+        check_choice("extremes", self.extremes, EXTREMES)
+
+    def _log_odds(self, matrix: Floats, n_classes: int, score_type: ScoreType) -> Floats:
+        """The scores of the node models."""
+        clipped = self.extremes == "clip"
+        if clipped and score_type == "probability" and matrix.shape[1] == n_classes == 2:
+            check_probabilities(matrix)
+            matrix = matrix[:, 1:]
+        return log_odds(matrix, score_type, self.extremes)
 
     def _state(self) -> dict[str, Any]:
         return {
