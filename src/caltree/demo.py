@@ -9,19 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
-from sklearn.calibration import calibration_curve
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
-from sklearn.isotonic import IsotonicRegression
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import log_loss
-from sklearn.model_selection import cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from .metrics import rmse
-from .scores import log_odds
+from .classifier import CalibratedClassifier
+from .metrics import log_loss, rmse
+from .reliability import reliability_curve
+from .scaling import IdentityCalibrator, IsotonicScaling, PlattScaling
 from .tree import CalibrationTree
 
 if TYPE_CHECKING:
@@ -127,23 +124,23 @@ def compare(seed: int = 0) -> Comparison:
     """
     random = np.random.default_rng(seed)
     train, test = make_loans(N_TRAINING, random), make_loans(N_TEST, random)
-    model = _naive_bayes()
-    scores = cross_val_predict(model, train.X, train.y, cv=5, method="predict_proba")[:, 1]
-    test_scores = model.fit(train.X, train.y).predict_proba(test.X)[:, 1]
-
-    tree = CalibrationTree().fit(train.X, train.y, scores=scores)
-    probabilities = {
-        UNCALIBRATED: test_scores,
-        PLATT: _platt(scores, train.y, test_scores),
-        ISOTONIC: _isotonic(scores, train.y, test_scores),
-        TREE: tree.predict_proba(test.X, scores=test_scores)[:, 1],
+    calibrators = {
+        UNCALIBRATED: IdentityCalibrator(),
+        PLATT: PlattScaling(),
+        ISOTONIC: IsotonicScaling(),
+        TREE: CalibrationTree(),
     }
+    models = {
+        name: CalibratedClassifier(_naive_bayes(), calibrator).fit(train.X, train.y)
+        for name, calibrator in calibrators.items()
+    }
+    probabilities = {name: model.predict_proba(test.X)[:, 1] for name, model in models.items()}
     return Comparison(
         test,
         probabilities,
         {name: _quality(test.y, column) for name, column in probabilities.items()},
         _quality(test.y, test.probability),
-        _with_names(tree),
+        _with_names(models[TREE].calibrator_),
     )
 
 
@@ -187,22 +184,9 @@ def _naive_bayes() -> Pipeline:
     return make_pipeline(columns, GaussianNB())
 
 
-def _platt(scores: Floats, y: Any, test_scores: Floats) -> Floats:
-    train, test = (
-        log_odds(column[:, np.newaxis], "probability") for column in (scores, test_scores)
-    )
-    model = LogisticRegression(C=np.inf).fit(train, y)
-    return np.asarray(model.predict_proba(test)[:, 1])
-
-
-def _isotonic(scores: Floats, y: Any, test_scores: Floats) -> Floats:
-    model = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip").fit(scores, y == "yes")
-    return np.asarray(model.predict(test_scores))
-
-
 def _quality(y: Any, probability: Floats) -> Quality:
     both = np.column_stack([1.0 - probability, probability])
-    return Quality(rmse(y, both), float(log_loss(y, both)))
+    return Quality(rmse(y, both), log_loss(y, both))
 
 
 def _with_names(tree: CalibrationTree) -> CalibrationTree:
@@ -221,15 +205,9 @@ def _draw_reliability(axes: Axes, comparison: Comparison, name: str) -> None:
     axes.plot([0, 1], [0, 1], color="#bbbbbb", linewidth=1, linestyle="--")
     for label, colour in _COLOURS.items():
         rows = contract == label
-        observed, predicted = _reliability(truth[rows], probability[rows])
-        axes.plot(predicted, observed, "o-", color=colour, label=label, markersize=5)
-    observed, predicted = _reliability(truth, probability)
-    axes.plot(predicted, observed, "s-", color="black", label="all rows", markersize=4)
+        curve = reliability_curve(truth[rows], probability[rows], n_bins=_N_BINS)
+        axes.plot(curve.predicted, curve.observed, "o-", color=colour, label=label, markersize=5)
+    curve = reliability_curve(truth, probability, n_bins=_N_BINS)
+    axes.plot(curve.predicted, curve.observed, "s-", color="black", label="all rows", markersize=4)
     axes.set_xlim(-0.02, 1.02)
     axes.set_ylim(-0.02, 1.02)
-
-
-def _reliability(truth: Any, probability: Floats) -> tuple[Floats, Floats]:
-    """Observed share and mean prediction in bins of equal numbers of rows."""
-    observed, predicted = calibration_curve(truth, probability, n_bins=_N_BINS, strategy="quantile")
-    return observed, predicted
