@@ -69,6 +69,9 @@ class Calibrator(BaseEstimator):
         """Refuse parameters that `fit` would refuse, before there are any data."""
         raise NotImplementedError
 
+    def check_table(self, X: Any) -> None:
+        """Refuse attributes that `fit` cannot read at all, at no cost."""
+
     def _state(self) -> dict[str, Any]:
         """What was fitted, apart from the classes, as plain values."""
         raise NotImplementedError
@@ -81,7 +84,7 @@ class Calibrator(BaseEstimator):
         self, X: Any, y: Any, scores: Any, sample_weight: Any, score_type: str
     ) -> Training:
         """The training rows, checked; without `X` the labels say how many there are."""
-        of, n_rows = ("y", count_rows(y, "y")) if X is None else ("X", count_rows(X, "X"))
+        of, n_rows = ("y", _count_labels(y)) if X is None else ("X", count_rows(X, "X"))
         weights = check_weights(sample_weight, n_rows, of)
         keep = None if weights is None or weights.all() else weights > 0
         classes, labels = check_labels(y, n_rows, keep)
@@ -99,3 +102,11 @@ class Calibrator(BaseEstimator):
                 f"scores has {matrix.shape[1]} columns, but the calibrator was fitted "
                 f"with {n_scores}"
             )
+
+
+def _count_labels(y: Any) -> int:
+    try:
+        return count_rows(y, "y")
+    except (TypeError, ValueError):
+        # What cannot be counted is no list of labels, and their check says why.
+        return len(check_labels(y, 0)[1])

@@ -20,7 +20,13 @@ def all_classes(labels: Classes, fitted: Iterable[Any]) -> Classes:
     """The classes of the labels and of classifiers that were fitted before, sorted."""
     classes = labels
     for estimator in fitted:
-        known = np.asarray(estimator.classes_)
+        known = getattr(estimator, "classes_", labels)
+        if isinstance(known, list) and np.ndim(known[0]) > 0:
+            raise ValueError(
+                f"estimator {type(estimator).__name__} was fitted to several outputs; "
+                "calibrate one label at a time"
+            )
+        known = np.asarray(known)
         if not _comparable(known, labels) or not np.isin(labels, known).any():
             raise ValueError(
                 f"y has the classes {labels.tolist()}, but the fitted "
@@ -48,7 +54,8 @@ def present_classes(classes: Classes, labels: Classes) -> Indices:
     if len(present) < len(classes):
         absent = np.delete(classes, present).tolist()
         warnings.warn(
-            f"no calibration row has the classes {absent}; their probabilities stay as they are",
+            f"no calibration row has the classes {absent}; they keep the probabilities that the "
+            "classifier gives them, and get 0 where it gives margins",
             UserWarning,
             stacklevel=3,
         )

@@ -22,17 +22,20 @@ from .out_of_fold import (
     Task,
     class_scores,
     combined,
-    folds_within,
+    keep_together,
     make_folds,
+    own_params,
+    refuse_gaps,
+    refuse_pairs,
     score_kind,
     score_method,
     tags_of,
     train,
     usable,
 )
-from .routing import routed
+from .routing import routed, weights_of_calibration
 from .scores import Floats, ScoreType
-from .slicing import Columns, Rows, count_rows, take_rows
+from .slicing import Columns, count_rows, take_rows
 from .tree import CalibrationTree
 from .validation import Mask, check_choice, check_jobs, check_labels, check_weights
 
@@ -99,7 +102,8 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
     together what `cv` keeps together, unless the calibrator has a splitter of its own.
 
     A class that no training row of a fold has gets the probability 0 there (or the lowest of the
-    margins). A class that no calibration row has keeps the classifier's probability.
+    margins). A class that no calibration row has keeps the classifier's probability, 0 of
+    margins.
 
     `predict` takes the class of the highest calibrated probability, which need not be the class
     the classifier would take.
@@ -121,7 +125,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
     >>> before = log_loss(y_test, model.estimator_.predict_proba(X_test))
     >>> after = log_loss(y_test, model.predict_proba(X_test))
     >>> print(f"{before:.2f} -> {after:.2f}")
-    0.41 -> 0.14
+    0.41 -> 0.13
 
     The calibrator may see columns that the classifier must not: let the classifier choose its own.
 
@@ -185,31 +189,37 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         weights = check_weights(sample_weight, n_rows)
         keep = np.ones(n_rows, dtype=bool) if weights is None else weights > 0
         own, labels = _labels_of_all_rows(y, n_rows, keep)
-        params, split_params = routed(self, estimators, n_rows, weights, groups, fit_params)
+        to_train = {name: e for name, e in estimators.items() if not self._is_ready(e)}
+        params, split_params = routed(self, to_train, n_rows, weights, groups, fit_params)
+        if not keep.all():
+            refuse_gaps(to_train.values())
+        _check_readable(columns.of(X), calibrator)
+        weighting = weights_of_calibration(calibrator, weights)
         classes = all_classes(own, filter(self._is_ready, estimators.values()))
+        refuse_pairs(estimators.values(), methods, len(classes))
         folds = self._folds(X, labels, keep, split_params)
         rows = np.sort(np.concatenate([test for _, test in folds])) if folds else keep.nonzero()[0]
         present = present_classes(classes, labels[rows])
 
         tasks = [
-            Task(each, method, X, labels, params[name], self._is_ready(each))
+            Task(each, method, X, labels, params.get(name, {}), name not in to_train)
             for (name, each), method in zip(estimators.items(), methods, strict=True)
         ]
         trained, parts = train(tasks, keep, folds, rows, classes, self.n_jobs)
         scores = combined(parts, methods, self.combine)
-        if folds and (groups is not None or not _is_number(self.cv)):
-            _keep_together(calibrator, folds, rows)
+        if groups is not None or not isinstance(self.cv, Integral):
+            keep_together(calibrator, folds, rows, labels, groups)
         calibrator.fit(
             columns.of(X if len(rows) == n_rows else take_rows(X, rows)),
             labels[rows],
             scores=scores_of(scores, present, len(classes), kind),
-            **({} if weights is None else {"sample_weight": weights[rows]}),
+            **{name: values[rows] for name, values in weighting.items()},
         )
         self.classes_ = classes
         self.estimator_ = trained if isinstance(self.estimator, list) else trained[0]
         self.calibrator_ = calibrator
         self.score_methods_ = methods
-        self._columns, self._present = columns, present
+        self._columns, self._present, self._combine = columns, present, self.combine
         self._set_features(trained[0])
         return self
 
@@ -229,12 +239,12 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         methods, n_classes = self.score_methods_, len(self.classes_)
         trained = self.estimator_ if isinstance(self.estimator_, list) else [self.estimator_]
-        kind = score_kind(methods, self.combine)
+        kind = score_kind(methods, self._combine)
         parts = [
             class_scores(each, X, self.classes_, method)
             for each, method in zip(trained, methods, strict=True)
         ]
-        scores = combined(parts, methods, self.combine)
+        scores = combined(parts, methods, self._combine)
         probabilities = self.calibrator_.predict_proba(
             self._columns.of(X), scores=scores_of(scores, self._present, n_classes, kind)
         )
@@ -331,15 +341,16 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         if self.calibrator is None:
             return CalibrationTree(score_type=kind, n_jobs=self.n_jobs)
         found = self.calibrator
-        if isinstance(found, type) or not has_fit_parameter(found, "scores"):
+        fits = not isinstance(found, type) and has_fit_parameter(found, "scores")
+        if not fits or not hasattr(found, "predict_proba"):
             raise TypeError(
                 f"calibrator must have fit(X, y, scores) and predict_proba(X, scores), got "
                 f"{found!r}; use e.g. CalibrationTree() or, for none, IdentityCalibrator()"
             )
-        calibrator = clone(found)
+        calibrator = clone(found, safe=False)
         if isinstance(calibrator, Calibrator):
             calibrator.check_parameters()
-        if calibrator.get_params(deep=False).get("score_type") == "auto":
+        if own_params(calibrator).get("score_type") == "auto":
             calibrator.set_params(score_type=kind)
         return calibrator
 
@@ -362,8 +373,17 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
                 delattr(self, name)
 
 
-def _is_number(cv: Any) -> bool:
-    return isinstance(cv, Integral)
+def _check_readable(X: Any, calibrator: Any) -> None:
+    """Refuse a table that the calibrator cannot read before anything is trained."""
+    if not isinstance(calibrator, Calibrator):
+        return
+    try:
+        calibrator.check_table(X)
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f"{error}. That is what {type(calibrator).__name__} needs; PlattScaling() and "
+            "IsotonicScaling() calibrate without attributes"
+        ) from None
 
 
 def _is_prefit(cv: Any) -> bool:
@@ -371,6 +391,8 @@ def _is_prefit(cv: Any) -> bool:
 
 
 def _check_ready(estimator: Any) -> None:
+    if not hasattr(estimator, "__sklearn_tags__"):
+        return  # Only a classifier of scikit-learn's kind tells.
     try:
         check_is_fitted(estimator)
     except NotFittedError:
@@ -388,11 +410,3 @@ def _labels_of_all_rows(
     all_codes = np.zeros(n_rows, dtype=np.intp)
     all_codes[keep] = codes
     return classes, classes[all_codes]
-
-
-def _keep_together(calibrator: Any, folds: list[Fold], rows: Rows) -> None:
-    """Give the calibrator's own cross-validation the test parts of `folds`."""
-    n_folds = calibrator.get_params(deep=False).get("cv")
-    within = folds_within(folds, rows, n_folds) if _is_number(n_folds) else None
-    if within is not None:
-        calibrator.set_params(cv=within)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Literal
@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -127,18 +128,27 @@ def combined(parts: Sequence[Floats], methods: Sequence[Method], combine: str) -
     """
     if len(parts) == 1:
         return parts[0]
-    parts = [
-        two_columns(part, method) if part.shape[1] == 1 else part
-        for part, method in zip(parts, methods, strict=True)
-    ]
-    if combine == "average":
-        return np.asarray(np.mean(parts, axis=0))
     if len(set(methods)) > 1:
         parts = [
-            log_odds(part, "probability", "clip") if method == "predict_proba" else part
+            _as_margins(part) if method == "predict_proba" else part
             for part, method in zip(parts, methods, strict=True)
         ]
-    return np.hstack(parts)
+    if combine == "side_by_side" or len({part.shape[1] for part in parts}) > 1:
+        kind = score_kind(methods, combine)
+        parts = [_one_column_a_class(part, kind) for part in parts]
+    return np.hstack(parts) if combine == "side_by_side" else np.asarray(np.mean(parts, axis=0))
+
+
+def _as_margins(probabilities: Floats) -> Floats:
+    odds = log_odds(probabilities, "probability", "clip")
+    return odds[:, 1:] if odds.shape[1] == 2 else odds
+
+
+def _one_column_a_class(scores: Floats, kind: ScoreType) -> Floats:
+    if scores.shape[1] > 1:
+        return scores
+    # Half of a margin for each of two classes: their difference is the margin.
+    return _two_columns(scores, "predict_proba") if kind == "probability" else scores * [-0.5, 0.5]
 
 
 def tags_of(estimator: Any) -> Tags:
@@ -159,6 +169,38 @@ def score_method(estimator: Any, wanted: str) -> Method:
     )
 
 
+def refuse_gaps(estimators: Iterable[Any]) -> None:
+    """Refuse rows of weight 0 for kernels, whose columns are rows too."""
+    for estimator in estimators:
+        if tags_of(estimator).input_tags.pairwise:
+            raise ValueError(
+                f"sample_weight is 0 in some rows, which the kernel of {type(estimator).__name__} "
+                "cannot leave out; drop those rows and columns of X"
+            )
+
+
+def refuse_pairs(estimators: Iterable[Any], methods: Iterable[Method], n_classes: int) -> None:
+    """Refuse margins of pairs of classes: three classes have three pairs, so no shape tells."""
+    for estimator, method in zip(estimators, methods, strict=True):
+        shape = getattr(_innermost(estimator), "decision_function_shape", None)
+        if method == "decision_function" and shape == "ovo" and n_classes > 2:
+            raise ValueError(
+                f"estimator {type(estimator).__name__} gives margins of pairs of classes; "
+                "use an SVC with decision_function_shape='ovr'"
+            )
+
+
+def _innermost(estimator: Any) -> Any:
+    """What gives the scores of a pipeline, a search or a frozen classifier."""
+    # Imported here: they would be half of the time that importing caltree takes.
+    from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+    from sklearn.pipeline import Pipeline
+
+    if isinstance(estimator, FrozenEstimator | GridSearchCV | RandomizedSearchCV):
+        return _innermost(estimator.estimator)
+    return _innermost(estimator.steps[-1][1]) if isinstance(estimator, Pipeline) else estimator
+
+
 def class_scores(estimator: Any, X: Any, classes: Classes, method: Method) -> Floats:
     """The scores of a fitted classifier, one column for each of `classes`.
 
@@ -171,19 +213,18 @@ def class_scores(estimator: Any, X: Any, classes: Classes, method: Method) -> Fl
         raise ValueError(
             f"{type(estimator).__name__}.{method} gave {values.shape[1]} columns for "
             f"{len(known)} classes; calibration needs one column a class"
-            + (" (an SVC needs decision_function_shape='ovr')" if values.shape[1] > 2 else "")
         )
     if np.array_equal(known, classes):
         return values
     if values.shape[1] == 1:
-        values = two_columns(values, method)
+        values = _two_columns(values, method)
     least = 0.0 if method == "predict_proba" else values.min(initial=0.0)
     aligned = np.full((len(values), len(classes)), least)
     aligned[:, np.searchsorted(classes, known)] = values
     return aligned
 
 
-def two_columns(values: Floats, method: Method) -> Floats:
+def _two_columns(values: Floats, method: Method) -> Floats:
     """The score of the second of two classes as one for each."""
     return np.hstack([1.0 - values if method == "predict_proba" else -values, values])
 
@@ -204,14 +245,14 @@ def _as_matrix(values: Any, estimator: Any, method: Method) -> Floats:
             f"{name} gave numbers outside [0, 1], which are no probabilities; "
             "use score_method='decision_function'"
         )
-    return np.clip(matrix, 0.0, 1.0) if matrix.max(initial=1.0) > 1.0 else matrix
+    return np.clip(matrix, 0.0, 1.0)
 
 
 def _is_by_row(value: Any, n_rows: int) -> bool:
     """Whether a parameter of `fit` has an entry for each row."""
-    if value is None or isinstance(value, str | bytes | dict) or not hasattr(value, "__len__"):
+    if isinstance(value, str | bytes | dict) or not hasattr(value, "__len__"):
         return False
-    return np.ndim(value) != 0 and count_rows(value, "fit_params") == n_rows
+    return getattr(value, "ndim", 1) > 0 and count_rows(value, "fit_params") == n_rows
 
 
 def make_folds(
@@ -249,6 +290,12 @@ def _stratified(
                 f"groups has {n_groups} groups, but cv={n_folds} needs at least {n_folds}; "
                 "use fewer folds"
             )
+    largest = int(np.unique(labels[rows], return_counts=True)[1].max())
+    if largest < n_folds:
+        raise ValueError(
+            f"cv={n_folds} needs at least {n_folds} rows of some class, but none has more than "
+            f"{largest}; use fewer folds"
+        )
     splitter = StratifiedKFold(n_folds) if groups is None else StratifiedGroupKFold(n_folds)
     with warnings.catch_warnings():
         # Of a class that some fold lacks: its rows are scored like all others.
@@ -275,14 +322,34 @@ def usable(folds: Sequence[Fold], labels: Classes) -> list[Fold]:
     return kept
 
 
+def keep_together(
+    calibrator: Any, folds: Sequence[Fold], rows: Rows, labels: Classes, groups: Any
+) -> None:
+    """Let the calibrator's own folds keep together what the folds or the groups do."""
+    n_folds = own_params(calibrator).get("cv")
+    if not isinstance(n_folds, Integral) or n_folds < 2:
+        return
+    if not folds and groups is not None:
+        folds = _stratified(int(n_folds), labels, rows, {"groups": groups})
+    within = folds_within(folds, rows, int(n_folds))
+    if within is not None:
+        calibrator.set_params(cv=within)
+
+
+def own_params(calibrator: Any) -> dict[str, Any]:
+    """The parameters of a calibrator, which need not have any."""
+    return calibrator.get_params(deep=False) if hasattr(calibrator, "get_params") else {}
+
+
 def folds_within(folds: Sequence[Fold], rows: Rows, n_folds: int) -> list[Fold] | None:
     """Folds of the scored rows that keep together what other folds tested together.
 
-    The test parts are dealt out to `n_folds` folds at most; None if there is only one part.
+    Neighbouring test parts are merged into `n_folds` folds at most; None if there is only one.
     """
     fold_of = np.zeros(rows.max() + 1, dtype=np.intp)
+    n_merged = min(n_folds, len(folds))
     for number, (_, test) in enumerate(folds):
-        fold_of[test] = number % n_folds
+        fold_of[test] = number * n_merged // len(folds)
     numbers = fold_of[rows]
     parts = [np.flatnonzero(numbers == number) for number in np.unique(numbers)]
     if len(parts) < 2:

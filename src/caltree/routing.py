@@ -38,13 +38,19 @@ def routed(
         found = process_routing(owner, "fit", **given)
         split_params |= found["splitter"]["split"]
         return {name: dict(found[name]["fit"]) for name in estimators}, split_params
-    return {
-        name: {**fit_params, **_weights(estimator, sample_weight)}
-        for name, estimator in estimators.items()
-    }, split_params
+    params = {name: dict(fit_params) for name in estimators}
+    # No comprehension: whether it has a frame of its own depends on the version of Python.
+    for name, estimator in estimators.items():
+        params[name] |= _weights(estimator, sample_weight, "only the calibration is weighted")
+    return params, split_params
 
 
-def _weights(estimator: Any, sample_weight: Any) -> dict[str, Any]:
+def weights_of_calibration(calibrator: Any, sample_weight: Any) -> dict[str, Any]:
+    """The weights as a calibrator's `fit` takes them, with a warning of one that takes none."""
+    return _weights(calibrator, sample_weight, "only the classifier is weighted")
+
+
+def _weights(estimator: Any, sample_weight: Any, consequence: str) -> dict[str, Any]:
     if sample_weight is None:
         return {}
     parameter = weight_parameter(estimator)
@@ -52,9 +58,9 @@ def _weights(estimator: Any, sample_weight: Any) -> dict[str, Any]:
         return {parameter: sample_weight}
     warnings.warn(
         f"{type(estimator).__name__} takes no sample_weight: it is trained as if all rows of "
-        "positive weight counted once, and only the calibration is weighted",
+        f"positive weight counted once, and {consequence}",
         UserWarning,
-        stacklevel=5,
+        stacklevel=4,
     )
     return {}
 

@@ -123,7 +123,7 @@ def split_rows(
                     f"arrays of numbers from 0 to {len(labels) - 1}"
                 )
     if not folds:
-        raise ValueError("cv gives no folds")
+        raise ValueError("cv gives no folds; use a number of folds, e.g. cv=5")
     return folds
 
 

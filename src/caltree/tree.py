@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Integral
 from typing import Any, Literal, Self, TypeGuard
 
 import numpy as np
@@ -21,6 +22,7 @@ from .scores import (
     log_odds,
 )
 from .selection import Recipe, make_folds, make_tree
+from .tables import read_table
 from .text import tree_text
 from .validation import check_choice, check_count, check_jobs, check_size
 
@@ -334,10 +336,16 @@ class CalibrationTree(Calibrator):
 
     def check_parameters(self) -> None:
         """Refuse parameters that `fit` would refuse, before there are any data."""
-        self._recipe()
+        recipe = self._recipe()
         check_jobs(self.n_jobs)
         check_choice("score_type", self.score_type, SCORE_TYPES)
         check_choice("extremes", self.extremes, EXTREMES)
+        if _is_number(self.cv) and recipe.needs_folds:
+            check_count("cv", self.cv, 2)
+
+    def check_table(self, X: Any) -> None:
+        """Refuse what is no table of attributes."""
+        read_table(X, "X")
 
     def _log_odds(self, matrix: Floats, n_classes: int, score_type: ScoreType) -> Floats:
         """The scores of the node models."""
@@ -398,6 +406,10 @@ class CalibrationTree(Calibrator):
             self.feature_names_in_ = np.array(known.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def _is_cv(value: Any) -> TypeGuard[Literal["cv"]]:
