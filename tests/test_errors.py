@@ -272,7 +272,7 @@ BAD_NEWS = {
     "too narrow": (X[:, :2], SCORES, "X has 2 attributes, but the calibrator was fitted with 3"),
     "flat": (X[:, 0], SCORES, "X must have rows and columns"),
     "short scores": (FRAME, SCORES[1:], "scores has 59 rows, but X has 60"),
-    "four columns of scores": (FRAME, np.hstack([SCORES] * 2), "scores has 4 .* fitted with 1"),
+    "four columns of scores": (FRAME, np.hstack([SCORES] * 2), "scores has 4 .* fitted with 2"),
     "three columns of scores": (FRAME, np.ones((60, 3)), "scores has 3 columns"),
     "NaN": (FRAME, SCORES * NAN, "scores contains NaN in row 0"),
 }

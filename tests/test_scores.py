@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from caltree.scores import as_score_matrix, log_odds, resolve_score_type
+from caltree.scores import (
+    as_score_matrix,
+    averaged,
+    log_odds,
+    one_score_a_class,
+    resolve_score_type,
+)
 
 PAIRS = [[0.25, 0.75], [0.5, 0.5], [1.0, 0.0]]
 
@@ -206,3 +212,88 @@ def test_other_scores_stay_but_for_the_largest(score_type):
     scores = np.array([[-1e308, -1e100, -3.5, 0.0, 7.0, 1e100, 1e308]])
     expected = [[-1e100, -1e100, -3.5, 0.0, 7.0, 1e100, 1e100]]
     assert log_odds(scores, score_type).tolist() == expected
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_clipped_log_odds_are_those_of_the_probabilities_but_for_the_ends(order):
+    smallest = 2.0**-53
+    p = np.array([[0.0, 1e-300, smallest, 1e-15], [0.25, 0.5, 1 - smallest, 1.0]], order=order)
+    before = p.copy()
+    result = log_odds(p, "probability", "clip")
+    low, high = math.log(smallest), math.log((1 - smallest) / smallest)
+    expected = [
+        [low, low, low, math.log(1e-15 / (1 - 1e-15))],
+        [math.log(0.25 / 0.75), 0.0, high, high],
+    ]
+    np.testing.assert_allclose(result, expected, rtol=1e-15)
+    assert result.flags.f_contiguous and not np.shares_memory(result, p)
+    assert np.array_equal(p, before)
+
+
+@given(hnp.arrays(np.float64, st.integers(1, 20), elements=st.floats(0.0, 1.0)))
+def test_clipped_log_odds_never_change_the_order(p):
+    with np.errstate(all="raise"):
+        result = log_odds(np.sort(p)[:, np.newaxis], "probability", "clip")[:, 0]
+    assert (np.diff(result) >= 0).all()
+    assert np.abs(result).max() <= 53 * math.log(2) + 1e-12
+
+
+def test_clipping_is_for_probabilities():
+    scores = np.array([[-50.0, 0.0, 0.5, 1.0, 50.0]])
+    assert log_odds(scores, "logit", "clip").tolist() == scores.tolist()
+    with pytest.raises(ValueError, match="not a probability"):
+        log_odds(scores, "probability", "clip")
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("score_type", ["probability", "logit", "margin"])
+def test_the_classes_of_several_classifiers_are_averaged_each(score_type, order):
+    three = np.array([[0.0, 0.25, 0.75, 0.5, 0.25, 0.25]], order=order)
+    assert averaged(three, 3, score_type).tolist() == [[0.25, 0.25, 0.5]]
+    two = np.array([[0.0, 1.0, 0.5, 0.5, 1.0, 0.0], [0.25, 0.75] * 3], order=order)
+    assert averaged(two, 2, score_type).tolist() == [[0.5, 0.5], [0.25, 0.75]]
+
+
+@pytest.mark.parametrize("n_columns, n_classes", [(1, 2), (2, 2), (3, 3)])
+def test_one_classifier_is_its_own_average(n_columns, n_classes):
+    scores = np.arange(2.0 * n_columns).reshape(2, n_columns) / 10
+    assert averaged(scores, n_classes, "probability").tolist() == scores.tolist()
+
+
+def test_the_largest_scores_are_cut_off_before_they_are_averaged():
+    scores = np.array([[1e308, -1e308, 1e308, 3.0]])
+    before = scores.copy()
+    assert averaged(scores, 2, "margin").tolist() == [[1e100, -5e99]]
+    assert np.array_equal(scores, before)
+
+
+@pytest.mark.parametrize("ask", [averaged, one_score_a_class])
+def test_what_is_not_a_probability_is_not_averaged(ask):
+    with pytest.raises(ValueError, match=r"contains 1.5 in row 1, column 0, .*score_type="):
+        ask(np.array([[0.5, 0.5], [1.5, 0.5]]), 2, "probability")
+
+
+@pytest.mark.parametrize(
+    "scores, n_classes, score_type, expected",
+    [
+        ([[0.25], [2.0]], 2, "margin", [[0.25], [2.0]]),
+        ([[0.25, 0.75]], 2, "probability", [[0.75]]),
+        ([[0.25, 0.5]], 2, "margin", [[0.25]]),
+        ([[-1.0, 3.0]], 2, "logit", [[4.0]]),
+        ([[0.5, 0.5, 0.0, 1.0]], 2, "probability", [[0.75]]),
+        ([[-1.0, 3.0, 1.0, 1.0]], 2, "logit", [[2.0]]),
+        ([[-1e308, 1e308]], 2, "margin", [[2e100]]),
+        ([[0.2, 0.3, 0.5]], 3, "probability", [[0.2, 0.3, 0.5]]),
+        ([[1.0, 2.0, 3.0, 3.0, 2.0, 1.0]], 3, "margin", [[2.0, 2.0, 2.0]]),
+    ],
+)
+def test_one_score_a_class(scores, n_classes, score_type, expected):
+    assert one_score_a_class(np.array(scores), n_classes, score_type).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    "n_columns, n_classes, width", [(1, 2, 1), (2, 2, 1), (6, 2, 1), (6, 3, 3)]
+)
+def test_no_rows_have_one_score_a_class(n_columns, n_classes, width):
+    none = np.empty((0, n_columns))
+    assert one_score_a_class(none, n_classes, "probability").shape == (0, width)

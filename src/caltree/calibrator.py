@@ -32,6 +32,10 @@ class Calibrator(BaseEstimator):
     """Base of the calibrators: whatever has `fit(X, y, scores)` and `predict_proba(X, scores)`."""
 
     classes_: npt.NDArray[Any]
+    score_type_: ScoreType
+    n_scores_: int
+    _weights_are_rows = True
+    """Whether weights must not be shares, since their scale matters."""
 
     def to_dict(self) -> dict[str, Any]:
         """The fitted calibrator as dicts, lists, strings and numbers, every float exact."""
@@ -91,16 +95,22 @@ class Calibrator(BaseEstimator):
         matrix = as_score_matrix(scores, n_rows, len(classes), keep, of)
         kind = resolve_score_type(matrix, len(classes), score_type)
         if weights is not None:
-            warn_of_few_rows(weights)
+            if self._weights_are_rows:
+                warn_of_few_rows(weights)
             weights = weights if keep is None else weights[keep]
         return Training(classes, labels, matrix, kind, weights, keep)
 
-    @staticmethod
-    def _check_width(matrix: Floats, n_scores: int) -> None:
-        if matrix.shape[1] != n_scores:
+    def _check_width(self, matrix: Floats, *, one_column_will_do: bool) -> None:
+        """Refuse another number of scores than in training.
+
+        Of two probabilities the second says it all, to most calibrators.
+        """
+        widths = {matrix.shape[1], self.n_scores_}
+        of_two = len(self.classes_) == 2 and self.score_type_ == "probability"
+        if len(widths) > 1 and not (one_column_will_do and of_two and widths == {1, 2}):
             raise ValueError(
                 f"scores has {matrix.shape[1]} columns, but the calibrator was fitted "
-                f"with {n_scores}"
+                f"with {self.n_scores_}"
             )
 
 

@@ -7,15 +7,13 @@ from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, logit, softmax
+from scipy.special import expit, log_expit, softmax
 from sklearn.utils.validation import check_is_fitted
 
 from . import storage
 from .calibrator import Calibrator, Training
 from .scores import (
-    EXTREMES,
     SCORE_TYPES,
-    ScoreType,
     as_score_matrix,
     averaged,
     log_odds,
@@ -29,17 +27,26 @@ Fitted = TypeVar("Fitted")
 ScoreTypeOption = Literal["auto", "probability", "logit", "margin"]
 
 _FARTHEST_FROM_ONE = 1e-12
-_GRADIENT_TOLERANCE = 1e-10
 # Scores that differ by less, relative to their size, differ by rounding.
 _SMALLEST_SPREAD = 1e-14
+# Scores that differ by less, and deviate by less of that, would ask for a slope beyond any number.
+_SMALLEST_DISTANCE = 1e-150
+_SMALLEST_DEVIATION = 1e-30
 _LARGEST_COEFFICIENT = 1e200
+# What is closer to 0 counts as 0 in isotonic regression, for the same reason.
+_SMALLEST_SCORE = 1e-290
+_SMALLEST_STEP = _SMALLEST_SCORE * 2.0**-54
+# Newton's method: the end, by number of steps or by what the last one gained of the loss; what
+# rounding does to the loss; and what keeps the curvature from being singular.
+_MOST_STEPS = 200
+_SMALLEST_GAIN = 1e-22
+_ROUNDING = 1.0 + 1e-14
+_SMALLEST_CURVATURE = 1e-300
+_NOT_SINGULAR = 1.0 + 1e-12
 
 
 class _GlobalCalibrator(Calibrator):
     """A calibrator that ignores the attributes: `X` may be None."""
-
-    n_scores_: int
-    score_type_: ScoreType
 
     def fit(self, X: Any, y: Any, scores: Any, sample_weight: Any = None) -> Self:
         """Fit the calibrator to labels and the scores of a classifier.
@@ -93,7 +100,7 @@ class _GlobalCalibrator(Calibrator):
         check_is_fitted(self)
         n_rows = None if X is None else count_rows(X, "X")
         matrix = as_score_matrix(scores, n_rows, len(self.classes_))
-        self._check_width(matrix, self.n_scores_)
+        self._check_width(matrix, one_column_will_do=True)
         return self._calibrated(matrix)
 
     def check_parameters(self) -> None:
@@ -134,10 +141,6 @@ class PlattScaling(_GlobalCalibrator):
     score_type : {"auto", "probability", "logit", "margin"}, default="auto"
         Probabilities are turned into log-odds, logits and margins enter as they are. "auto" takes
         scores for probabilities if they all lie in [0, 1] and those of a row sum to 1.
-    extremes : {"clip", "published"}, default="clip"
-        The log-odds of very small and large probabilities. "clip" cuts them off at about -36.7 and
-        36.7. "published" gives only 0 and 1 finite log-odds, those of 0.00001 and 0.99999; a
-        smaller probability than 0.00001 then counts for less than 0.
 
     Attributes
     ----------
@@ -150,9 +153,10 @@ class PlattScaling(_GlobalCalibrator):
     n_scores_ : int
         The number of columns of the scores.
 
-    See Also
-    --------
-    PlattScaling.published : As the paper on calibration trees compares with.
+    Notes
+    -----
+    Log-odds are cut off at about -36.7 and 36.7, beyond which probabilities next to 1 have no
+    digits. Two columns of logits or margins count by their difference.
 
     Examples
     --------
@@ -169,40 +173,13 @@ class PlattScaling(_GlobalCalibrator):
     slopes_: Floats
     intercepts_: Floats
 
-    def __init__(
-        self,
-        *,
-        score_type: ScoreTypeOption = "auto",
-        extremes: Literal["clip", "published"] = "clip",
-    ) -> None:
+    def __init__(self, *, score_type: ScoreTypeOption = "auto") -> None:
         self.score_type = score_type
-        self.extremes = extremes
-
-    @classmethod
-    def published(cls, **params: Any) -> Self:
-        """The baseline of the paper: log-odds as the published calibration tree takes them.
-
-        Parameters
-        ----------
-        **params
-            Anything to change.
-
-        Returns
-        -------
-        PlattScaling
-            An unfitted calibrator.
-        """
-        return cls(**{"extremes": "published", **params})
-
-    def check_parameters(self) -> None:
-        """Refuse parameters that `fit` would refuse, before there are any data."""
-        super().check_parameters()
-        check_choice("extremes", self.extremes, EXTREMES)
 
     def _fitted(self, rows: Training) -> dict[str, Any]:
         n_classes = len(rows.classes)
         scores = one_score_a_class(rows.scores, n_classes, rows.score_type)
-        odds = log_odds(scores, rows.score_type, self.extremes)
+        odds = log_odds(scores, rows.score_type, "clip")
         sigmoids = _one_versus_rest(_fit_sigmoid, odds, rows)
         return {
             "slopes_": np.array([slope for slope, _ in sigmoids]),
@@ -211,11 +188,12 @@ class PlattScaling(_GlobalCalibrator):
 
     def _calibrated(self, matrix: Floats) -> Floats:
         scores = one_score_a_class(matrix, len(self.classes_), self.score_type_)
-        odds = log_odds(scores, self.score_type_, self.extremes)
+        odds = log_odds(scores, self.score_type_, "clip")
         linear = odds * self.slopes_ + self.intercepts_
         if len(self.classes_) == 2:
             return np.hstack([expit(-linear), expit(linear)])
-        return _normalised(expit(linear))
+        # Divided by their sum, but far from all training rows each of them may be next to 0.
+        return np.asarray(softmax(log_expit(linear), axis=1))
 
     def _state(self) -> dict[str, Any]:
         sigmoids = {"slopes": self.slopes_.tolist(), "intercepts": self.intercepts_.tolist()}
@@ -265,6 +243,7 @@ class IsotonicScaling(_GlobalCalibrator):
            [0.  , 1.  ]])
     """
 
+    _weights_are_rows = False
     thresholds_: list[Floats]
     values_: list[Floats]
 
@@ -299,10 +278,8 @@ class IsotonicScaling(_GlobalCalibrator):
                 raise ValueError(f"{name} of a stored calibrator do not go with its classes")
             arrays = [storage.checked_numbers({name: c}, name, np.float64, 1) for c in columns]
             setattr(self, f"{name}_", arrays)
-        for thresholds, values in zip(self.thresholds_, self.values_, strict=True):
-            rising = len(thresholds) == len(values) and (np.diff(thresholds) > 0).all()
-            if not rising or (np.diff(values) < 0).any() or values[0] < 0 or values[-1] > 1:
-                raise ValueError("thresholds and values of a stored calibrator must rise together")
+        if not all(map(_rise_together, self.thresholds_, self.values_)):
+            raise ValueError("thresholds and values of a stored calibrator must rise together")
 
 
 class IdentityCalibrator(_GlobalCalibrator):
@@ -335,6 +312,8 @@ class IdentityCalibrator(_GlobalCalibrator):
     array([[0.75, 0.25]])
     """
 
+    _weights_are_rows = False
+
     def __init__(self, *, score_type: ScoreTypeOption = "auto") -> None:
         self.score_type = score_type
 
@@ -355,19 +334,24 @@ class IdentityCalibrator(_GlobalCalibrator):
         super()._restore(state)
 
 
+def _rise_together(thresholds: Floats, values: Floats) -> bool:
+    """Whether these are the corners of a function that `_fit_isotonic` could have found."""
+    if len(thresholds) != len(values) or np.abs(thresholds).max() > _LARGEST_COEFFICIENT:
+        return False
+    rising = np.diff(thresholds).min(initial=1.0) > _SMALLEST_STEP and (np.diff(values) >= 0).all()
+    return bool(rising and values[0] >= 0.0 and values[-1] <= 1.0)
+
+
 def _second_of_two(values: Floats) -> Floats:
     return np.hstack([1.0 - values, values])
 
 
 def _normalised(values: Floats) -> Floats:
     """Each row divided by its sum, if that is not 1 already; 0 everywhere is as good as equal."""
-    sums = values.sum(axis=1)
-    off = np.abs(sums - 1.0) > _FARTHEST_FROM_ONE
-    if not off.any():
-        return values
+    sums = values.sum(axis=1, keepdims=True)
+    divisors = np.where(np.abs(sums - 1.0) > _FARTHEST_FROM_ONE, sums, 1.0)
     probabilities = np.full(values.shape, 1.0 / values.shape[1])
-    divisors, some = np.where(off, sums, 1.0)[:, np.newaxis], sums[:, np.newaxis] > 0
-    np.divide(values, divisors, out=probabilities, where=some)
+    np.divide(values, divisors, out=probabilities, where=sums > 0)
     return probabilities
 
 
@@ -384,43 +368,56 @@ def _one_versus_rest(
 
 def _fit_sigmoid(score: Floats, positive: Mask, weights: Floats | None) -> tuple[float, float]:
     """Slope and intercept of the most likely sigmoid for Platt's targets."""
-    # Imported here: importing caltree shall not take its time.
-    from scipy.optimize import minimize
-
     weight = np.broadcast_to(1.0, len(score)) if weights is None else weights
     n_positive, n_negative = float(weight[positive].sum()), float(weight[~positive].sum())
     target = np.where(positive, (n_positive + 1.0) / (n_positive + 2.0), 1.0 / (n_negative + 2.0))
+    against = np.where(positive, 1.0 / (n_positive + 2.0), (n_negative + 1.0) / (n_negative + 2.0))
     share = weight / (n_positive + n_negative)
-    flat = float(logit(share @ target))
-    # Whatever the classifier's unit, scores around 0 and within -1 and 1.
+    flat = float(np.log(share @ target) - np.log(share @ against))
+    # Whatever the classifier's unit, scores around 0 and of about 1.
     centre = float(share @ score)
-    scale = float(np.abs(score - centre).max())
-    if scale <= _SMALLEST_SPREAD * abs(centre):
+    farthest = float(np.abs(score - centre).max())
+    if farthest <= max(_SMALLEST_SPREAD * abs(centre), _SMALLEST_DISTANCE):
         return 0.0, flat
-    unit = (score - centre) / scale
+    unit = (score - centre) / farthest
+    spread = max(float(np.sqrt(share @ unit**2)), _SMALLEST_DEVIATION)
+    slope, intercept = _most_likely(unit / spread, target, against, share, flat)
+    slope = slope / spread / farthest
+    return slope, intercept - slope * centre
 
-    def loss(sigmoid: Floats) -> tuple[float, Floats]:
-        linear = sigmoid[0] * unit + sigmoid[1]
-        residual = share * (expit(linear) - target)
-        value = share @ (np.logaddexp(0.0, linear) - target * linear)
-        return float(value), np.array([residual @ unit, residual.sum()])
 
-    def curvature(sigmoid: Floats) -> Floats:
-        probability = expit(sigmoid[0] * unit + sigmoid[1])
-        variance = share * probability * (1.0 - probability)
-        mixed = variance @ unit
-        return np.array([[(variance * unit) @ unit, mixed], [mixed, variance.sum()]])
+def _most_likely(
+    score: Floats, target: Floats, against: Floats, share: Floats, flat: float
+) -> tuple[float, float]:
+    """Slope and intercept by Newton's method, where a step that goes too far is shortened.
 
-    best = minimize(
-        loss,
-        np.array([0.0, flat]),
-        jac=True,
-        hess=curvature,
-        method="trust-exact",
-        options={"gtol": _GRADIENT_TOLERANCE},
-    )
-    slope = float(best.x[0]) / scale
-    return slope, float(best.x[1]) - slope * centre
+    The minimisers of scipy that were tried stop early where one score dwarfs all others.
+    """
+
+    def loss(sigmoid: Floats) -> float:
+        linear = sigmoid[0] * score + sigmoid[1]
+        return -float(share @ (target * log_expit(linear) + against * log_expit(-linear)))
+
+    sigmoid = np.array([0.0, flat])
+    lowest = loss(sigmoid)
+    for _ in range(_MOST_STEPS):
+        linear = sigmoid[0] * score + sigmoid[1]
+        likely, unlikely = expit(linear), expit(-linear)
+        residual = share * (against * likely - target * unlikely)
+        gradient = np.array([residual @ score, residual.sum()])
+        variance = share * likely * unlikely
+        unit = np.sqrt(np.maximum([variance @ score**2, variance.sum()], _SMALLEST_CURVATURE))
+        mixed = (variance @ score) / unit[0] / unit[1]
+        curvature = np.array([[_NOT_SINGULAR, mixed], [mixed, _NOT_SINGULAR]])
+        step = -np.linalg.solve(curvature, gradient / unit) / unit
+        gain = -float(gradient @ step)
+        last = gain <= _SMALLEST_GAIN * lowest
+        while (reached := loss(sigmoid + step)) > lowest * _ROUNDING - 1e-4 * gain:
+            step, gain = step / 4, gain / 4
+        sigmoid, lowest = sigmoid + step, reached
+        if last:
+            break
+    return float(sigmoid[0]), float(sigmoid[1])
 
 
 def _fit_isotonic(score: Floats, positive: Mask, weights: Floats | None) -> tuple[Floats, Floats]:
@@ -428,6 +425,9 @@ def _fit_isotonic(score: Floats, positive: Mask, weights: Floats | None) -> tupl
     # Imported here: importing caltree shall not take its time.
     from sklearn.isotonic import IsotonicRegression
 
+    # Ranks, for scikit-learn takes scores for equal that differ by less than 1e-15.
+    score = np.where(np.abs(score) < _SMALLEST_SCORE, 0.0, score)
+    distinct, ranks = np.unique(score, return_inverse=True)
     model = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
-    model.fit(score, positive.astype(np.float64), weights)
-    return model.X_thresholds_, model.y_thresholds_
+    model.fit(ranks, positive.astype(np.float64), weights)
+    return distinct[model.X_thresholds_.astype(np.intp)], model.y_thresholds_

@@ -161,7 +161,8 @@ def averaged(matrix: Floats, n_classes: int, score_type: ScoreType) -> Floats:
         matrix = np.clip(matrix, -_LARGEST_SCORE, _LARGEST_SCORE)
     if matrix.shape[1] <= n_classes:
         return matrix
-    return np.asarray(matrix.reshape(len(matrix), -1, n_classes).mean(axis=1))
+    n_classifiers = matrix.shape[1] // n_classes
+    return np.asarray(matrix.reshape(len(matrix), n_classifiers, n_classes).mean(axis=1))
 
 
 def one_score_a_class(matrix: Floats, n_classes: int, score_type: ScoreType) -> Floats:

@@ -23,9 +23,8 @@ def count_rows(values: Any, argument: str) -> int:
         return len(values)
     except TypeError:
         pass
-    if hasattr(values, "__array__"):
-        return count_rows(np.asarray(values), argument)
-    return read_table(values, argument).shape[0]
+    array = np.asarray(values) if hasattr(values, "__array__") else None
+    return len(array) if array is not None and array.ndim else read_table(values, argument).shape[0]
 
 
 def take_rows(values: Any, rows: Rows) -> Any:
@@ -38,6 +37,8 @@ def take_rows(values: Any, rows: Rows) -> Any:
         return tuple(values[row] for row in rows)
     if hasattr(values, "tocsr"):
         return values.tocsr()[rows]
+    if hasattr(values, "iloc"):  # narwhals would refuse two columns of one name
+        return values.iloc[rows]
     frame = _as_frame(values)
     return np.asarray(values)[rows] if frame is None else frame[rows].to_native()
 

@@ -85,6 +85,10 @@ class CalibrationTree(Calibrator):
         The names of the attributes, if `X` had names.
     score_type_ : str
         What the scores were taken for.
+    n_scores_ : int
+        The number of columns of the scores.
+    extremes_ : str
+        How log-odds were taken of them.
     boosting_iterations_ : int
         The number of iterations used; 0 if every node chose for itself.
     boosting_rmse_ : ndarray or None
@@ -216,7 +220,7 @@ class CalibrationTree(Calibrator):
         self.check_parameters()
         recipe = self._recipe()
         rows = self._check_training(X, y, scores, sample_weight, self.score_type)
-        odds = self._log_odds(rows.scores, len(rows.classes), rows.score_type)
+        odds = _log_odds(rows.scores, len(rows.classes), rows.score_type, self.extremes)
         folds = []
         if recipe.needs_folds:
             folds = make_folds(self.cv, rows.labels, rows.keep, self.random_state)
@@ -241,6 +245,8 @@ class CalibrationTree(Calibrator):
         self.tree_ = TreeModel(known, **made.arrays)
         self.classes_ = rows.classes
         self.score_type_ = rows.score_type
+        self.n_scores_ = rows.scores.shape[1]
+        self.extremes_: str = self.extremes
         self.boosting_iterations_ = made.boosting_iterations
         self.boosting_rmse_ = made.iteration_rmse
         self.pruning_alpha_ = made.alpha
@@ -266,8 +272,8 @@ class CalibrationTree(Calibrator):
         check_is_fitted(self)
         matrix = self.tree_.attributes.encode(X)
         score_matrix = as_score_matrix(scores, len(matrix), len(self.classes_))
-        odds = self._log_odds(score_matrix, len(self.classes_), self.score_type_)
-        self._check_width(odds, self.tree_.n_scores)
+        self._check_width(score_matrix, one_column_will_do=self.extremes_ == "clip")
+        odds = _log_odds(score_matrix, len(self.classes_), self.score_type_, self.extremes_)
         return self.tree_.probabilities(matrix, odds)
 
     def apply(self, X: Any) -> npt.NDArray[np.int32]:
@@ -347,17 +353,11 @@ class CalibrationTree(Calibrator):
         """Refuse what is no table of attributes."""
         read_table(X, "X")
 
-    def _log_odds(self, matrix: Floats, n_classes: int, score_type: ScoreType) -> Floats:
-        """The scores of the node models."""
-        clipped = self.extremes == "clip"
-        if clipped and score_type == "probability" and matrix.shape[1] == n_classes == 2:
-            check_probabilities(matrix)
-            matrix = matrix[:, 1:]
-        return log_odds(matrix, score_type, self.extremes)
-
     def _state(self) -> dict[str, Any]:
         return {
             "score_type": self.score_type_,
+            "n_scores": self.n_scores_,
+            "extremes": self.extremes_,
             "chosen": {
                 "boosting_iterations": self.boosting_iterations_,
                 "pruning_alpha": self.pruning_alpha_,
@@ -366,16 +366,25 @@ class CalibrationTree(Calibrator):
         }
 
     def _restore(self, state: dict[str, Any]) -> None:
-        storage.check_state(state, {"score_type", "chosen", "tree"})
+        keys = {"score_type", "n_scores", "extremes", "chosen", "tree"}
+        storage.check_state(state, keys)
         tree = TreeModel.from_dict(state["tree"])
         if tree.n_classes != len(self.classes_):
             raise ValueError(
                 f"a stored calibrator has {len(self.classes_)} classes, "
                 f"but node models of {tree.n_classes}"
             )
-        storage.check_width(tree.n_scores, tree.n_classes)
-        self.tree_ = tree
+        storage.check_width(state["n_scores"], tree.n_classes)
+        self.tree_, self.n_scores_ = tree, state["n_scores"]
         self.score_type_ = storage.checked_score_type(state)
+        self.extremes_ = check_choice("extremes", state["extremes"], EXTREMES)
+        given = np.zeros((1, self.n_scores_))
+        odds = _log_odds(given, tree.n_classes, self.score_type_, self.extremes_)
+        if odds.shape[1] != tree.n_scores:
+            raise ValueError(
+                f"a stored calibrator takes {self.n_scores_} scores, "
+                f"but has node models of {tree.n_scores}"
+            )
         self.boosting_iterations_, self.pruning_alpha_ = _checked_chosen(state["chosen"])
         self.boosting_rmse_ = None
         self.pruning_path_ = None
@@ -406,6 +415,15 @@ class CalibrationTree(Calibrator):
             self.feature_names_in_ = np.array(known.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
+
+
+def _log_odds(matrix: Floats, n_classes: int, score_type: ScoreType, extremes: str) -> Floats:
+    """The scores of the node models: one column will do for the probabilities of two classes."""
+    two = score_type == "probability" and matrix.shape[1] == n_classes == 2
+    if two and extremes == "clip":
+        check_probabilities(matrix)
+        matrix = matrix[:, 1:]
+    return log_odds(matrix, score_type, extremes)
 
 
 def _is_number(value: Any) -> bool:
