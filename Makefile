@@ -55,7 +55,7 @@ $(VENV)/.ready: pyproject.toml $(NATIVE)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --group dev
 	$(BIN)/python -m pip install --quiet --no-build-isolation \
-	    --config-settings=cmake.define.CALTREE_WERROR=ON --editable ".[plot,cli]"
+	    --config-settings=cmake.define.CALTREE_WERROR=ON --editable ".[paper]"
 	touch $@
 
 clean:

@@ -1,0 +1,1 @@
+"""The experiments of the paper: its data sets, its figures and its statistics."""
