@@ -68,6 +68,9 @@ def make_command() -> click.Group:
                 write_whole(output, picture)
             click.echo(f"\nReliability diagrams: {output}")
 
+    from .paper.command import make_group
+
+    caltree.add_command(make_group())
     return caltree
 
 

@@ -23,11 +23,11 @@ def tree_text(tree: TreeModel, classes: Sequence[Any], max_depth: int | None, de
             lines.append(f"{indent}|--- {condition}  ({n_rows})")
             indent += "|   "
         if tree.attribute[node] >= 0 and depth != max_depth:
-            conditions = list(_conditions(tree, node))
+            branches = list(conditions(tree, node))
             first = int(tree.first_child[node])
             pending += [
-                (first + branch, depth + 1, conditions[branch])
-                for branch in reversed(range(len(conditions)))
+                (first + branch, depth + 1, branches[branch])
+                for branch in reversed(range(len(branches)))
             ]
             continue
         if condition is None:
@@ -75,7 +75,8 @@ def _sum(row: npt.NDArray[np.float64], names: Sequence[str], decimals: int) -> s
     return text
 
 
-def _conditions(tree: TreeModel, node: int) -> Iterator[str]:
+def conditions(tree: TreeModel, node: int) -> Iterator[str]:
+    """What sends a row to each child of a node."""
     column = tree.attributes.columns[tree.attribute[node]]
     name = _printable(column.name)
     if column.categories:

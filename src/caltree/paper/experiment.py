@@ -1,0 +1,176 @@
+"""The whole experiment: every fold once, in parallel, resumed where it was left."""
+
+from __future__ import annotations
+
+import hashlib
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import joblib
+
+from .datasets import DataSet, check_available, load
+from .protocol import Outcome, run_fold
+from .store import Cell, Shape, Store
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to carry out."""
+
+    datasets: tuple[str, ...]
+    learners: tuple[str, ...]
+    calibrators: tuple[str, ...]
+    runs: int = 10
+    folds: int = 10
+    seed: int = 1
+    data_dir: str | None = None
+
+    def cells(self) -> list[Cell]:
+        """Every fold; all data sets and learners before the next run."""
+        return [
+            Cell(dataset, learner, run, fold)
+            for run in range(self.runs)
+            for dataset in self.datasets
+            for learner in self.learners
+            for fold in range(self.folds)
+        ]
+
+    def settings(self) -> dict[str, str]:
+        """What all results of a file must have in common."""
+        return {"folds": str(self.folds), "seed": str(self.seed)}
+
+
+@dataclass(frozen=True)
+class Done:
+    """A fold that was carried out, or that failed."""
+
+    cell: Cell
+    outcome: Outcome | None
+    error: str = ""
+
+
+def remaining(plan: Plan, store: Store) -> list[Cell]:
+    """The folds that lack the result of some calibrator."""
+    done, wanted = store.done(), set(plan.calibrators)
+    return [cell for cell in plan.cells() if not wanted <= done.get(cell, set())]
+
+
+def carry_out(
+    plan: Plan,
+    store: Store,
+    *,
+    n_jobs: int | None = None,
+    scheduler: str | None = None,
+    report: Callable[[Done], None] = lambda done: None,
+) -> list[Done]:
+    """Carry out what remains of a plan, and store each fold as soon as it is there.
+
+    Parameters
+    ----------
+    plan : Plan
+        What to carry out.
+    store : Store
+        Where the results go.
+    n_jobs : int, optional
+        How many folds at a time, with joblib.
+    scheduler : str, optional
+        The address of a Dask scheduler; its workers do the work, and read the data from the same
+        folder.
+    report : callable
+        Called with each fold.
+
+    Returns
+    -------
+    list of Done
+        The folds that failed; they are tried again next time.
+    """
+    _check_datasets(plan, store)
+    failures = []
+    with _workers(scheduler):
+        run = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
+        jobs = (
+            joblib.delayed(_one)(plan, cell, missing) for cell, missing in _claimed(plan, store)
+        )
+        for done in run(jobs):
+            if done.outcome is None:
+                store.release(done.cell)
+                failures.append(done)
+            else:
+                store.add(done.cell, done.outcome.measures, done.outcome.seconds)
+            report(done)
+    return failures
+
+
+def _check_datasets(plan: Plan, store: Store) -> None:
+    """Read every data set that is still needed, before any work is done."""
+    needed = {cell.dataset for cell in remaining(plan, store)}
+    names = [name for name in plan.datasets if name in needed]
+    check_available(names, plan.data_dir)
+    shapes = {name: shape_of(_load(name, plan.data_dir)) for name in names}
+    for name, shape in shapes.items():
+        store.add_dataset(name, shape)
+
+
+def _claimed(plan: Plan, store: Store) -> Iterator[tuple[Cell, tuple[str, ...]]]:
+    """The folds that nobody else is at, each with the calibrators it lacks."""
+    for cell in remaining(plan, store):
+        if store.claim(cell):
+            # Another process may have finished it since the list was made.
+            there = store.calibrators_of(cell)
+            missing = tuple(name for name in plan.calibrators if name not in there)
+            if missing:
+                yield cell, missing
+            else:
+                store.release(cell)
+
+
+def _one(plan: Plan, cell: Cell, calibrators: Sequence[str]) -> Done:
+    given = (cell.learner, cell.run, cell.fold, calibrators)
+    try:
+        data = _load(cell.dataset, plan.data_dir)
+        # A Dask worker would hand the learner's folds to the others, and count their seconds too.
+        with joblib.parallel_config(backend="sequential"):
+            outcome = run_fold(data, *given, n_folds=plan.folds, seed=plan.seed)
+    except Exception:
+        return Done(cell, None, traceback.format_exc())
+    return Done(cell, outcome)
+
+
+@lru_cache(maxsize=4)
+def _load(name: str, data_dir: str | None) -> DataSet:
+    return load(name, data_dir)
+
+
+def shape_of(data: DataSet) -> Shape:
+    """What a data set looks like, down to every value."""
+    import pandas
+
+    digest = hashlib.sha256()
+    for column in data.X:
+        values = data.X[column]
+        categories = list(getattr(values.dtype, "categories", ()))
+        digest.update(repr((column, categories)).encode())
+        digest.update(pandas.util.hash_pandas_object(values, index=False).to_numpy().tobytes())
+    digest.update("\0".join(data.y).encode())
+    n_rows, n_attributes = data.X.shape
+    fingerprint = digest.hexdigest()[:16]
+    return Shape(n_rows, n_attributes, len(data.classes), fingerprint, " ".join(data.notes))
+
+
+def _workers(scheduler: str | None) -> AbstractContextManager[Any]:
+    return nullcontext() if scheduler is None else _dask(scheduler)
+
+
+@contextmanager
+def _dask(scheduler: str) -> Iterator[None]:
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ImportError("a scheduler needs dask: pip install caltree[dask]") from None
+    client: Any = Client
+    with client(scheduler), joblib.parallel_config(backend="dask"):
+        yield

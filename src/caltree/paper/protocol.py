@@ -1,0 +1,194 @@
+"""One fold of the paper's experiment: train a learner, calibrate its scores, judge the result."""
+
+from __future__ import annotations
+
+import time
+import warnings
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.model_selection import StratifiedKFold
+
+from ..calibrator import Calibrator
+from ..metrics import brier_score, expected_calibration_error, log_loss, rmse
+from ..out_of_fold import Task, class_scores, make_folds, score_kind, score_method, train
+from ..scaling import IdentityCalibrator, IsotonicScaling, PlattScaling
+from ..tree import CalibrationTree
+from .datasets import DataSet
+from .learners import SVM, LogitBoost, NaiveBayes
+
+Floats = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.intp]
+
+N_INNER_FOLDS = 5
+
+LEARNERS: Mapping[str, Callable[[int], Any]] = {
+    "naive_bayes": lambda seed: NaiveBayes(),
+    "boosted_stumps": lambda seed: LogitBoost(base="stump"),
+    "boosted_trees": lambda seed: LogitBoost(base="tree", max_depth=3),
+    "svm": lambda seed: SVM(random_state=seed),
+}
+"""The base classifiers of the paper; those in which chance plays a part are given a seed."""
+
+CALIBRATORS: Mapping[str, Callable[[], Calibrator]] = {
+    "pct": CalibrationTree.published,
+    "platt": PlattScaling,
+    "isotonic": IsotonicScaling,
+    "none": IdentityCalibrator,
+    "tree": CalibrationTree,
+}
+"""The calibrators of the paper, no calibration, and our own defaults."""
+
+
+@dataclass
+class Outcome:
+    """What came of one fold."""
+
+    measures: dict[str, dict[str, float]] = field(default_factory=dict)
+    """By calibrator and measure."""
+    seconds: dict[str, float] = field(default_factory=dict)
+    """By step: the learner, under its name, and each calibrator, as "calibrator pct"."""
+
+
+def outer_folds(y: npt.NDArray[Any], run: int, n_folds: int, seed: int) -> list[tuple[Rows, Rows]]:
+    """The stratified folds of one run, whose rows are shuffled by the seed `seed + run`."""
+    splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed + run)
+    with warnings.catch_warnings():
+        # Some classes have fewer rows than there are folds.
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+        return list(splitter.split(np.zeros(len(y)), y))
+
+
+def n_test_rows(n_rows: int, n_folds: int, fold: int) -> int:
+    """The number of test rows of a fold; whatever the labels, the folds are as equal as can be.
+
+    Examples
+    --------
+    >>> [n_test_rows(11, 4, fold) for fold in range(4)]
+    [3, 3, 3, 2]
+    """
+    return len(range(fold, n_rows, n_folds))
+
+
+def seed_of(*what: Any) -> int:
+    """A seed that depends on what it is for, and on nothing else."""
+    return zlib.crc32(repr(what).encode())
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A learner's scores: out of fold for the training rows, and for the test rows."""
+
+    X: Any
+    y: npt.NDArray[Any]
+    scores: Floats
+    X_test: Any
+    y_test: npt.NDArray[Any]
+    test_scores: Floats
+    classes: npt.NDArray[Any]
+    kind: str
+
+
+def score(data: DataSet, learner: Any, fold: tuple[Rows, Rows], seed: int) -> Scored:
+    """Out-of-fold scores of the training rows, and scores of the test rows.
+
+    The latter come from a learner that is fitted to all training rows.
+    """
+    rows, test_rows = fold
+    X, y = data.X.iloc[rows], data.y[rows]
+    X_test, y_test = data.X.iloc[test_rows], data.y[test_rows]
+    classes = np.unique(y)
+    method = score_method(learner, "auto")
+    inner = StratifiedKFold(N_INNER_FOLDS, shuffle=True, random_state=seed)
+    everything = np.ones(len(y), dtype=bool)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+        folds = make_folds(inner, X, y, everything, {})
+    task = Task(learner, method, X, y, {}, is_ready=False)
+    [fitted], [scores] = train([task], everything, folds, np.arange(len(y)), classes, None)
+    test_scores = class_scores(fitted, X_test, classes, method)
+    kind = score_kind([method], "side_by_side")
+    return Scored(X, y, scores, X_test, y_test, test_scores, classes, kind)
+
+
+def calibrated(scored: Scored, calibrator: Calibrator, labels: Sequence[str]) -> Floats:
+    """Calibrated probabilities of the test rows, one column for each of `labels`.
+
+    A class that the training rows lack has the probability 0.
+    """
+    if "score_type" in calibrator.get_params():
+        calibrator.set_params(score_type=scored.kind)
+    calibrator.fit(scored.X, scored.y, scores=scored.scores)
+    probabilities = np.zeros((len(scored.y_test), len(labels)))
+    columns = [list(labels).index(label) for label in scored.classes]
+    probabilities[:, columns] = calibrator.predict_proba(scored.X_test, scores=scored.test_scores)
+    return probabilities
+
+
+def run_fold(
+    data: DataSet,
+    learner: str,
+    run: int,
+    fold: int,
+    calibrators: Sequence[str],
+    *,
+    n_folds: int = 10,
+    seed: int = 1,
+) -> Outcome:
+    """Carry out one fold.
+
+    Parameters
+    ----------
+    data : DataSet
+        What to learn from.
+    learner : str
+        A key of `LEARNERS`.
+    run, fold : int
+        Counted from 0.
+    calibrators : list of str
+        Keys of `CALIBRATORS`.
+    n_folds : int, default=10
+        The number of folds.
+    seed : int, default=1
+        Another one shuffles otherwise.
+
+    Returns
+    -------
+    Outcome
+        What the calibrated probabilities of the test rows are worth.
+    """
+    outcome = Outcome()
+    rows = outer_folds(data.y, run, n_folds, seed)[fold]
+    fold_seed = seed_of(data.name, run, fold, seed)
+    with _timed(outcome, learner):
+        scored = score(data, LEARNERS[learner](fold_seed), rows, fold_seed)
+    for name in calibrators:
+        with _timed(outcome, f"calibrator {name}"):
+            probabilities = calibrated(scored, CALIBRATORS[name](), data.classes)
+        outcome.measures[name] = measures(scored.y_test, probabilities, data.classes)
+    return outcome
+
+
+def measures(y: npt.NDArray[Any], probabilities: Floats, labels: Sequence[str]) -> dict[str, float]:
+    """What probabilities are worth."""
+    given: dict[str, Any] = {"labels": list(labels)}
+    correct = np.asarray(labels)[probabilities.argmax(axis=1)] == y
+    return {
+        "rmse": rmse(y, probabilities, **given),
+        "log_loss": log_loss(y, probabilities, **given),
+        "brier_score": brier_score(y, probabilities, **given),
+        "calibration_error": expected_calibration_error(y, probabilities, **given),
+        "accuracy": float(correct.mean()),
+    }
+
+
+@contextmanager
+def _timed(outcome: Outcome, step: str) -> Iterator[None]:
+    start = time.perf_counter()
+    yield
+    outcome.seconds[step] = time.perf_counter() - start

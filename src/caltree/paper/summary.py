@@ -1,0 +1,238 @@
+"""The tables of the paper, ours beside the printed ones."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from . import published
+from .datasets import NAMES
+from .protocol import n_test_rows
+from .published import CALIBRATORS, LEARNERS, RIVALS, Counts
+from .render import Cell as Text
+from .render import Table
+from .statistics import compare, sign_test
+from .store import Store, paired
+
+IN_WORDS = {
+    "naive_bayes": "naive Bayes",
+    "boosted_stumps": "boosted stumps",
+    "boosted_trees": "boosted trees",
+    "svm": "SVMs with RBF kernels",
+    "pct": "PCT",
+    "platt": "PS",
+    "isotonic": "IR",
+    "none": "no calibration",
+    "tree": "tree with our defaults",
+}
+_MARKS = {"win": "●", "loss": "○", "draw": ""}
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A calibrator's RMSE on a data set, and how the tree's compares."""
+
+    rmse: float
+    n_results: int
+    mark: published.Mark | None
+    """None where there is no complete run of both."""
+
+
+def all_tables(store: Store, *, pooled: bool = False) -> dict[str, Table]:
+    """Tables 1 to 6 of the paper, and what the experiments cost, each under a name of its own.
+
+    Parameters
+    ----------
+    store : Store
+        The results.
+    pooled : bool, default=False
+        Whether the RMSE is that of all test rows together, and not the mean over the folds.
+    """
+    numbers = {learner: 2 + i for i, learner in enumerate(LEARNERS)}
+    results = {
+        f"table-{number}": results_table(store, learner, number, pooled=pooled)
+        for learner, number in numbers.items()
+    }
+    costs = {"cost": cost_table(store), "cost-in-sum": cost_summary(store)}
+    return {"table-1": datasets_table(store), **results, "table-6": sign_table(store), **costs}
+
+
+def datasets_table(store: Store) -> Table:
+    """The data sets: table 1."""
+    used, rows = store.datasets(), []
+    for name, size in published.sizes().items():
+        row: list[Text] = [name]
+        for part in ("rows", "attributes", "classes"):
+            ours = getattr(used[name], part) if name in used else None
+            row += [ours, getattr(size, part)]
+        rows.append([*row, used[name].notes if name in used else ""])
+    header = ["data set"]
+    for part in ("rows", "attributes", "classes"):
+        header += [part, "paper"]
+    return Table("Table 1: the data sets", [*header, "differences"], rows)
+
+
+def compared(
+    store: Store, learner: str, dataset: str, calibrator: str, *, pooled: bool = False
+) -> Compared | None:
+    """A calibrator's result, and whether the tree's is significantly better or worse."""
+    own = store.results(dataset, learner, calibrator)
+    if not own:
+        return None
+    mark, n_folds = None, int(store.settings()["folds"])
+    tree, other = paired(store.results(dataset, learner, "pct"), own, n_folds)
+    if calibrator != "pct" and len(tree):
+        mark = compare(tree, other, published.significance().p, n_folds=n_folds)
+    if pooled:
+        error = pooled_rmse(own, store.datasets()[dataset].rows, n_folds)
+    else:
+        error = math.fsum(own.values()) / len(own)
+    return Compared(error, len(own), mark)
+
+
+def pooled_rmse(results: Mapping[tuple[int, int], float], n_rows: int, n_folds: int) -> float:
+    """The RMSE of the test rows of all folds together.
+
+    Parameters
+    ----------
+    results : mapping of (run, fold) to float
+        The RMSE of each fold.
+    n_rows, n_folds : int
+        The rows of the data set, and the folds of a run: they say how much each fold counts.
+
+    Examples
+    --------
+    Two test rows, and one:
+
+    >>> round(pooled_rmse({(0, 0): 0.5, (0, 1): 0.2}, 3, 2), 4)
+    0.4243
+    """
+    sizes = {key: n_test_rows(n_rows, n_folds, key[1]) for key in results}
+    squares = math.fsum(size * results[key] ** 2 for key, size in sizes.items())
+    return math.sqrt(squares / sum(sizes.values()))
+
+
+def results_table(store: Store, learner: str, number: int, *, pooled: bool = False) -> Table:
+    """The RMSE on every data set that has results: tables 2 to 5."""
+    rows: list[list[Text]] = []
+    for dataset in NAMES:
+        found = {
+            name: compared(store, learner, dataset, name, pooled=pooled) for name in CALIBRATORS
+        }
+        n_results = [each.n_results for each in found.values() if each]
+        if n_results:
+            cells = [_beside_the_paper(learner, dataset, name, found[name]) for name in found]
+            rows.append([dataset, min(n_results), *(cell for part in cells for cell in part)])
+    header = ["data set", "folds", "PCT", "paper"]
+    for name in RIVALS:
+        header += [IN_WORDS[name], "", "paper", ""]
+    note = f"● the tree is significantly better, ○ worse (p = {published.significance().p}, "
+    note += "corrected resampled t-test of complete runs)."
+    absent = [name for name in NAMES if name not in {row[0] for row in rows}]
+    note += f" No results: {', '.join(absent)}." if absent else ""
+    what = "pooled RMSE" if pooled else "RMSE"
+    return Table(f"Table {number}: {what} of calibrated {IN_WORDS[learner]}", header, rows, note)
+
+
+def _beside_the_paper(
+    learner: str, dataset: str, calibrator: str, ours: Compared | None
+) -> list[Text]:
+    """A calibrator's cells: our RMSE and the paper's, each of a rival with its mark."""
+    error, printed = ours.rmse if ours else None, published.rmse(learner, dataset, calibrator)
+    if calibrator == "pct":
+        return [error, printed]
+    mark = _MARKS[ours.mark] if ours and ours.mark else ""
+    return [error, mark, printed, _MARKS[published.mark(learner, dataset, calibrator)]]
+
+
+def counts(store: Store, learner: str, versus: str) -> Counts:
+    """On how many data sets the tree is significantly better, no different and worse."""
+    found = [compared(store, learner, dataset, versus) for dataset in store.datasets()]
+    marks = Counter(each.mark for each in found if each is not None)
+    return Counts(marks["win"], marks["draw"], marks["loss"])
+
+
+def sign_table(store: Store) -> Table:
+    """The sign tests: table 6."""
+    rows: list[list[Text]] = []
+    for learner in LEARNERS:
+        for versus in RIVALS:
+            ours, paper = counts(store, learner, versus), published.sign_test(learner, versus)
+            tested = sign_test(ours.wins, ours.losses)
+            printed = sign_test(paper.counts.wins, paper.counts.losses)
+            rows.append(
+                [
+                    IN_WORDS[learner],
+                    IN_WORDS[versus],
+                    *_in_columns(ours, tested.p, tested.p_exact),
+                    *_in_columns(paper.counts, paper.p, printed.p_exact),
+                ]
+            )
+    header = ["learner", "PCT against", "W", "D", "L", "p", "exact p"]
+    header += ["W, paper", "D, paper", "L, paper", "p, paper", "exact p, paper"]
+    note = "p: two-tailed, by the normal approximation that the paper uses, draws left out; "
+    note += "exact p: the binomial test. In the paper: " + " ".join(published.discrepancies())
+    return Table("Table 6: sign tests over the data sets", header, rows, note)
+
+
+def _in_columns(found: Counts, p: float | str, exact: float) -> list[Text]:
+    shown = p if isinstance(p, str) else _p(p)
+    return [found.wins, found.draws, found.losses, shown, _p(exact)]
+
+
+def _p(value: float) -> str:
+    return "<0.00001" if value < 1e-5 else f"{value:.5f}"
+
+
+def cost_table(store: Store) -> Table:
+    """Seconds a fold, and what all runs would take one process."""
+    rows: list[list[Text]] = [
+        [dataset, IN_WORDS[learner], _step_in_words(step), seconds, n_folds, _hours(seconds)]
+        for dataset, learner, step, seconds, n_folds in store.costs()
+    ]
+    header = ["data set", "learner", "step", "seconds a fold", "folds", "hours for 10 x 10 folds"]
+    return Table("Cost", header, rows)
+
+
+def cost_summary(store: Store) -> Table:
+    """What learners and calibrators take in the mean, and what the whole experiment does.
+
+    What was not measured is said and not guessed.
+    """
+    costs: dict[str, list[float]] = {}
+    for _, _, step, seconds, _ in store.costs():
+        costs.setdefault(step, []).append(seconds)
+    rows: list[list[Text]] = []
+    for step in sorted(costs, key=lambda step: (step not in LEARNERS, step)):
+        means = costs[step]
+        name = IN_WORDS[step] if step in LEARNERS else _step_in_words(step)
+        of = len(NAMES) * (1 if step in LEARNERS else len(LEARNERS))
+        rows.append([name, math.fsum(means) / len(means), len(means), of, _hours(*means)])
+    n_measured = sum(len(costs.get(learner, ())) for learner in LEARNERS)
+    everything = _hours(*(seconds for means in costs.values() for seconds in means))
+    rows.append(["everything", None, n_measured, len(NAMES) * len(LEARNERS), everything])
+    header = ["step", "seconds a fold", "measured", "of", "hours for 10 x 10 folds"]
+    return Table("Cost in sum", header, rows, _cost_note(store))
+
+
+def _cost_note(store: Store) -> str:
+    note = "Seconds are means over data sets, for a calibrator over data sets and learners; "
+    note += "hours are those of one process on what was measured, and of nothing else."
+    measured = {(dataset, step) for dataset, _, step, _, _ in store.costs()}
+    for learner in LEARNERS:
+        absent = [name for name in NAMES if (name, learner) not in measured]
+        names = "every data set" if len(absent) == len(NAMES) else ", ".join(absent)
+        note += f" Not measured with {IN_WORDS[learner]}: {names}." if absent else ""
+    return note
+
+
+def _hours(*seconds: float) -> float:
+    """Of all folds of all runs of the paper, from seconds a fold."""
+    level = published.significance()
+    return math.fsum(seconds) * level.runs * level.folds / 3600
+
+
+def _step_in_words(step: str) -> str:
+    return "training" if step in LEARNERS else IN_WORDS[step.removeprefix("calibrator ")]

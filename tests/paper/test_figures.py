@@ -1,0 +1,196 @@
+"""The figures: what they show is what was computed."""
+
+import io
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+matplotlib = pytest.importorskip("matplotlib")
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: E402
+from matplotlib.figure import Figure  # noqa: E402
+
+from caltree.paper import figures  # noqa: E402
+from caltree.paper.figures import artificial_figure, reliability_figure, tree_figure  # noqa: E402
+from caltree.paper.generators import led24, rdg1  # noqa: E402
+from caltree.paper.learners import NaiveBayes  # noqa: E402
+from caltree.paper.protocol import outer_folds  # noqa: E402
+from caltree.reliability import reliability_curve  # noqa: E402
+from tests.helpers import fixed_tree, make_frame  # noqa: E402
+
+
+def pixels(figure):
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    return np.asarray(canvas.buffer_rgba())[..., :3]
+
+
+def nursery():
+    """Rows of three classes, of which the diagrams use two."""
+    data = rdg1(120, seed=2)
+    names = np.array(["spec_prior", "priority"])[(data.y == "c0").astype(int)]
+    y = np.where(np.arange(120) % 6 == 0, "not_recom", names)
+    return replace(data, name="nursery", y=y, classes=("not_recom", "priority", "spec_prior"))
+
+
+@pytest.fixture(scope="module")
+def small():
+    return {"vote": replace(rdg1(90, seed=1), name="vote"), "nursery": nursery()}
+
+
+@pytest.fixture(scope="module")
+def diagrams(small):
+    return reliability_figure(small, n_folds=3, seed=4)
+
+
+def curve_of(axes):
+    """The points of the second line; the first one is the diagonal."""
+    diagonal, curve = axes.get_lines()
+    assert diagonal.get_xydata().tolist() == [[0, 0], [1, 1]]
+    return curve.get_xydata()
+
+
+def test_a_row_of_diagrams_for_each_data_set(diagrams):
+    axes = np.array(diagrams.axes).reshape(2, 4)
+    titles = ["naive Bayes", "Platt scaling", "isotonic regression", "calibration tree"]
+    assert [panel.get_title() for panel in axes[0]] == titles
+    assert [panel.get_title() for panel in axes[1]] == [""] * 4
+    assert [row[0].get_ylabel() for row in axes] == ["vote\nc1", "nursery\nspec_prior"]
+    curves = [curve_of(panel) for panel in axes.ravel()]
+    assert len({curve.tobytes() for curve in curves}) == 8
+    for curve in curves:
+        assert len(curve) and (curve >= 0).all() and (curve <= 1).all()
+
+
+def test_the_first_diagram_is_the_learner_itself_on_all_test_rows(diagrams, small):
+    data = small["vote"]
+    probability = np.empty(90)
+    for train, test in outer_folds(data.y, 0, 3, 4):
+        learner = NaiveBayes().fit(data.X.iloc[train], data.y[train])
+        probability[test] = learner.predict_proba(data.X.iloc[test])[:, 1]
+    expected = reliability_curve(data.y == "c1", probability, n_bins=30)
+    points = np.column_stack([expected.predicted, expected.observed])
+    np.testing.assert_allclose(curve_of(diagrams.axes[0]), points, rtol=0, atol=1e-12)
+
+
+def test_only_two_classes_of_nursery_are_used(diagrams, small):
+    data = small["nursery"]
+    rows = np.isin(data.y, ["priority", "spec_prior"])
+    X, y = data.X[rows].reset_index(drop=True), data.y[rows]
+    probability = np.empty(len(y))
+    for train, test in outer_folds(y, 0, 3, 4):
+        learner = NaiveBayes().fit(X.iloc[train], y[train])
+        probability[test] = learner.predict_proba(X.iloc[test])[:, 1]
+    expected = reliability_curve(y == "spec_prior", probability, n_bins=30)
+    points = np.column_stack([expected.predicted, expected.observed])
+    np.testing.assert_allclose(curve_of(diagrams.axes[4]), points, rtol=0, atol=1e-12)
+
+
+def test_more_classes_are_refused_before_any_work(small, monkeypatch):
+    monkeypatch.setattr(figures, "_pooled", None)
+    with pytest.raises(ValueError, match="needs two classes, led24 has 10"):
+        reliability_figure({**small, "led24": led24(100)})
+
+
+def test_diagrams_are_drawn(diagrams):
+    shown = pixels(diagrams)
+    blue = np.array([0x00, 0x72, 0xB2])
+    is_line = (np.abs(shown.astype(int) - blue).max(axis=-1) < 10).ravel()
+    assert is_line.sum() > 1000
+    assert (shown == 255).all(axis=-1).mean() > 0.5
+
+
+@pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("pdf", b"%PDF")])
+def test_figures_can_be_saved(diagrams, ending, start):
+    file = io.BytesIO()
+    diagrams.savefig(file, format=ending)
+    assert file.getvalue().startswith(start)
+
+
+def test_the_artificial_example_before_and_after():
+    figure = artificial_figure()
+    before, after, _colours = figure.axes
+    flat, plane = (np.asarray(panel.get_images()[0].get_array()) for panel in (before, after))
+    assert flat.shape == plane.shape == (200, 200)
+    assert np.ptp(flat) < 1e-12
+    # Row by row from below: x_2 is the first index.
+    corners = {"low": plane[50, 50], "high": plane[170, 170]}
+    others = {"left": plane[170, 50], "right": plane[50, 170]}
+    assert min(corners.values()) > 0.75 and max(others.values()) < 0.25
+    for panel in (before, after):
+        points = np.vstack([part.get_offsets() for part in panel.collections])
+        assert points.shape == (600, 2)
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["first", "second"]
+    assert len(np.unique(pixels(figure).reshape(-1, 3), axis=0)) > 100
+
+
+def shown_texts(axes):
+    return [text.get_text() for text in axes.texts]
+
+
+def squeezed(text):
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def lines_of(tree):
+    """The conditions and formulas of the tree as text."""
+    lines = tree.to_text(decimals=2).splitlines()
+    lines = [re.sub(r"^(\|\s+|\|--- )+", "", line) for line in lines]
+    formulas = [squeezed(line) for line in lines if line.startswith("F[")]
+    conditions = [re.sub(r"\s+\(n=.*\)$", "", line) for line in lines if not line.startswith("F[")]
+    return conditions, formulas
+
+
+@pytest.mark.parametrize(
+    ("columns", "n_leaves"), [(["number"], 2), (["colour", "number", "size"], 4)]
+)
+def test_the_drawn_tree_has_every_condition_and_every_formula(columns, n_leaves):
+    X, y, scores = make_frame()
+    tree = fixed_tree(max_depth=3).fit(X[columns], y, scores=scores)
+    axes = Figure().subplots()
+    figures._draw_tree(axes, tree)
+    texts = shown_texts(axes)
+    conditions, formulas = lines_of(tree)
+    assert tree.get_n_leaves() >= n_leaves
+    leaves = [text for text in texts if text.startswith("F[")]
+    assert len(leaves) == tree.get_n_leaves()
+    shown = [squeezed(line) for text in leaves for line in text.splitlines()]
+    assert sorted(shown) == sorted(formulas)
+    edges = [text for text in texts if re.match("[<=>]", text)]
+    names = [text for text in texts if text in columns]
+    assert len(edges) + len(names) + len(leaves) == len(texts)
+    assert len(axes.get_lines()) == len(edges)
+    without_names = [condition.partition(" ")[2] for condition in conditions]
+    assert sorted(edges) == sorted(without_names)
+
+
+def test_every_child_is_below_its_parent_and_no_two_nodes_are_in_one_place():
+    X, y, scores = make_frame()
+    tree = fixed_tree(max_depth=3).fit(X, y, scores=scores)
+    axes = Figure().subplots()
+    figures._draw_tree(axes, tree)
+    for line in axes.get_lines():
+        (_, above), (_, below) = line.get_xydata()
+        assert above - below == 1
+    children = {tuple(line.get_xydata()[1]) for line in axes.get_lines()}
+    assert len(children) == len(axes.get_lines())
+
+
+def test_a_tree_that_is_a_single_leaf_can_be_drawn():
+    X, y, scores = make_frame()
+    tree = fixed_tree(max_depth=0).fit(X, y, scores=scores)
+    axes = Figure().subplots()
+    figures._draw_tree(axes, tree)
+    [leaf] = shown_texts(axes)
+    assert [squeezed(line) for line in leaf.splitlines()] == lines_of(tree)[1]
+
+
+def test_the_tree_of_rdg1():
+    figure = tree_figure()
+    [axes] = figure.axes
+    texts = shown_texts(axes)
+    assert sum(text.startswith("F[c0]") for text in texts) >= 2
+    assert all("S[c1]" in text or "=" in text for text in texts if text.startswith("F["))
+    assert (pixels(figure) < 100).all(axis=-1).sum() > 500
