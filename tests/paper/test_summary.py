@@ -7,6 +7,7 @@ import pytest
 
 from caltree.metrics import rmse
 from caltree.paper import published
+from caltree.paper.cost import cost_of_all, cost_summary, cost_table
 from caltree.paper.datasets import NAMES
 from caltree.paper.generators import led24
 from caltree.paper.protocol import outer_folds
@@ -15,8 +16,6 @@ from caltree.paper.store import Cell, Shape, Store
 from caltree.paper.summary import (
     all_tables,
     compared,
-    cost_summary,
-    cost_table,
     counts,
     datasets_table,
     pooled_rmse,
@@ -260,13 +259,46 @@ def test_where_everything_is_measured_nothing_is_said_to_be_missing(store):
     assert "Not measured" not in table.note
 
 
+def test_what_was_not_measured_is_estimated_in_proportion_to_its_size(store):
+    store.add(Cell("vote", "svm", 0, 0), {}, {"svm": 36.0, "calibrator platt": 3.6})
+    store.add(Cell("sick", "svm", 0, 0), {}, {"svm": 72.0})
+    sizes = published.sizes()
+
+    def total(growth, but):
+        return sum(growth(size) for name, size in sizes.items() if name not in but)
+
+    def squares(size):
+        if size.classes == 2:
+            return size.rows**2 * 13.5
+        return size.rows**2 * size.classes * (1.5 if size.rows <= 5000 else 1.125)
+
+    both = squares(sizes["vote"]) + squares(sizes["sick"])
+    others = 108.0 / both * total(squares, ("vote", "sick")) / 36
+    rest = total(lambda size: size.rows * size.classes, ("vote",)) / (435 * 2) * 0.1
+    svm, known = "SVMs with RBF kernels", pytest.approx
+    assert cost_of_all(store).rows == [
+        [svm, "PS", 1, known(0.1), known(rest), known(rest + 0.1)],
+        [svm, "training", 2, known(3.0), known(others), known(others + 3.0)],
+        ["everything", "", None, known(3.1), known(rest + others), known(rest + others + 3.1)],
+    ]
+
+
+@pytest.mark.parametrize("learner", published.LEARNERS)
+def test_nothing_is_estimated_where_everything_is_measured(store, learner):
+    for name in NAMES:
+        steps = {learner: 9.0, "calibrator pct": 0.9, "calibrator none": 0.0}
+        store.add(Cell(name, learner, 0, 0), {}, steps)
+    *_, everything = cost_of_all(store).rows
+    assert everything[3:] == [pytest.approx(8.8), 0.0, pytest.approx(8.8)]
+
+
 # All
 
 
 def test_an_empty_store_has_all_tables(store):
     tables = all_tables(store)
     names = ["table-1", "table-2", "table-3", "table-4", "table-5", "table-6"]
-    assert list(tables) == [*names, "cost", "cost-in-sum"]
-    assert [len(table.rows) for table in tables.values()] == [32, 0, 0, 0, 0, 8, 0, 1]
+    assert list(tables) == [*names, "cost", "cost-in-sum", "cost-of-all"]
+    assert [len(table.rows) for table in tables.values()] == [32, 0, 0, 0, 0, 8, 0, 1, 1]
     for table in tables.values():
         assert all(len(row) == len(table.header) for row in table.rows)

@@ -23,6 +23,18 @@ CALIBRATORS = ("pct", "platt", "isotonic")
 
 RIVALS = CALIBRATORS[1:]
 
+IN_WORDS = {
+    "naive_bayes": "naive Bayes",
+    "boosted_stumps": "boosted stumps",
+    "boosted_trees": "boosted trees",
+    "svm": "SVMs with RBF kernels",
+    "pct": "PCT",
+    "platt": "PS",
+    "isotonic": "IR",
+    "none": "no calibration",
+    "tree": "tree with our defaults",
+}
+
 
 @dataclass(frozen=True)
 class Size:

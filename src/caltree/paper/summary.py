@@ -8,25 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from . import published
+from .cost import cost_of_all, cost_summary, cost_table
 from .datasets import NAMES
 from .protocol import n_test_rows
-from .published import CALIBRATORS, LEARNERS, RIVALS, Counts
+from .published import CALIBRATORS, IN_WORDS, LEARNERS, RIVALS, Counts
 from .render import Cell as Text
 from .render import Table
 from .statistics import compare, sign_test
 from .store import Store, paired
 
-IN_WORDS = {
-    "naive_bayes": "naive Bayes",
-    "boosted_stumps": "boosted stumps",
-    "boosted_trees": "boosted trees",
-    "svm": "SVMs with RBF kernels",
-    "pct": "PCT",
-    "platt": "PS",
-    "isotonic": "IR",
-    "none": "no calibration",
-    "tree": "tree with our defaults",
-}
 _MARKS = {"win": "●", "loss": "○", "draw": ""}
 
 
@@ -56,6 +46,7 @@ def all_tables(store: Store, *, pooled: bool = False) -> dict[str, Table]:
         for learner, number in numbers.items()
     }
     costs = {"cost": cost_table(store), "cost-in-sum": cost_summary(store)}
+    costs["cost-of-all"] = cost_of_all(store)
     return {"table-1": datasets_table(store), **results, "table-6": sign_table(store), **costs}
 
 
@@ -184,55 +175,3 @@ def _in_columns(found: Counts, p: float | str, exact: float) -> list[Text]:
 
 def _p(value: float) -> str:
     return "<0.00001" if value < 1e-5 else f"{value:.5f}"
-
-
-def cost_table(store: Store) -> Table:
-    """Seconds a fold, and what all runs would take one process."""
-    rows: list[list[Text]] = [
-        [dataset, IN_WORDS[learner], _step_in_words(step), seconds, n_folds, _hours(seconds)]
-        for dataset, learner, step, seconds, n_folds in store.costs()
-    ]
-    header = ["data set", "learner", "step", "seconds a fold", "folds", "hours for 10 x 10 folds"]
-    return Table("Cost", header, rows)
-
-
-def cost_summary(store: Store) -> Table:
-    """What learners and calibrators take in the mean, and what the whole experiment does.
-
-    What was not measured is said and not guessed.
-    """
-    costs: dict[str, list[float]] = {}
-    for _, _, step, seconds, _ in store.costs():
-        costs.setdefault(step, []).append(seconds)
-    rows: list[list[Text]] = []
-    for step in sorted(costs, key=lambda step: (step not in LEARNERS, step)):
-        means = costs[step]
-        name = IN_WORDS[step] if step in LEARNERS else _step_in_words(step)
-        of = len(NAMES) * (1 if step in LEARNERS else len(LEARNERS))
-        rows.append([name, math.fsum(means) / len(means), len(means), of, _hours(*means)])
-    n_measured = sum(len(costs.get(learner, ())) for learner in LEARNERS)
-    everything = _hours(*(seconds for means in costs.values() for seconds in means))
-    rows.append(["everything", None, n_measured, len(NAMES) * len(LEARNERS), everything])
-    header = ["step", "seconds a fold", "measured", "of", "hours for 10 x 10 folds"]
-    return Table("Cost in sum", header, rows, _cost_note(store))
-
-
-def _cost_note(store: Store) -> str:
-    note = "Seconds are means over data sets, for a calibrator over data sets and learners; "
-    note += "hours are those of one process on what was measured, and of nothing else."
-    measured = {(dataset, step) for dataset, _, step, _, _ in store.costs()}
-    for learner in LEARNERS:
-        absent = [name for name in NAMES if (name, learner) not in measured]
-        names = "every data set" if len(absent) == len(NAMES) else ", ".join(absent)
-        note += f" Not measured with {IN_WORDS[learner]}: {names}." if absent else ""
-    return note
-
-
-def _hours(*seconds: float) -> float:
-    """Of all folds of all runs of the paper, from seconds a fold."""
-    level = published.significance()
-    return math.fsum(seconds) * level.runs * level.folds / 3600
-
-
-def _step_in_words(step: str) -> str:
-    return "training" if step in LEARNERS else IN_WORDS[step.removeprefix("calibrator ")]

@@ -1,0 +1,123 @@
+"""What the experiments cost: as measured, and what all of them would."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+from . import published
+from .datasets import NAMES
+from .published import IN_WORDS, LEARNERS, Size
+from .render import Cell as Text
+from .render import Table
+from .store import Store
+
+# What a fold takes is taken to be in proportion to this.
+_GROWTH: Mapping[str, Callable[[Size], float]] = {
+    "naive_bayes": lambda size: size.rows * size.attributes * size.classes,
+    "boosted_stumps": lambda size: size.rows * size.attributes * _problems(size),
+    "boosted_trees": lambda size: size.rows * size.attributes * _problems(size),
+    "svm": lambda size: size.rows**2 * _problems(size) * _searches(size),
+    "calibrator pct": lambda size: size.rows * (size.attributes + size.classes * _problems(size)),
+}
+
+
+_ESTIMATE = (
+    "For 10 x 10 folds of all 32 data sets in one process. Estimated: what was not measured, in "
+    "proportion to rows x attributes x classes for naive Bayes and boosting, to rows² x classes "
+    "for SVMs (13.5 times that where the grid is searched on all rows, 1.5 and 1.1 times where on "
+    "a fifth and a tenth), to rows x (attributes + classes²) for PCT and to rows x classes for the "
+    "other calibrators; two classes count as one where one problem does for both."
+)
+
+
+def _rows_and_classes(size: Size) -> float:
+    return size.rows * size.classes
+
+
+def _searches(size: Size) -> float:
+    """How many fits to all rows an SVM and its search are worth: 25 points, twice half the rows."""
+    few = 0.2 if size.rows <= 5000 else 0.1
+    fraction = 1.0 if size.classes == 2 else few
+    return 1.0 + 50.0 * (fraction / 2.0) ** 2
+
+
+def _problems(size: Size) -> int:
+    """How many two-class problems a data set is."""
+    return 1 if size.classes == 2 else size.classes
+
+
+def cost_table(store: Store) -> Table:
+    """Seconds a fold, and what all runs would take one process."""
+    rows: list[list[Text]] = [
+        [dataset, IN_WORDS[learner], _step_in_words(step), seconds, n_folds, _hours(seconds)]
+        for dataset, learner, step, seconds, n_folds in store.costs()
+    ]
+    header = ["data set", "learner", "step", "seconds a fold", "folds", "hours for 10 x 10 folds"]
+    return Table("Cost", header, rows)
+
+
+def cost_summary(store: Store) -> Table:
+    """What learners and calibrators take in the mean, and what the whole experiment does.
+
+    What was not measured is said and not guessed.
+    """
+    costs: dict[str, list[float]] = {}
+    for _, _, step, seconds, _ in store.costs():
+        costs.setdefault(step, []).append(seconds)
+    rows: list[list[Text]] = []
+    for step in sorted(costs, key=lambda step: (step not in LEARNERS, step)):
+        means = costs[step]
+        name = IN_WORDS[step] if step in LEARNERS else _step_in_words(step)
+        of = len(NAMES) * (1 if step in LEARNERS else len(LEARNERS))
+        rows.append([name, math.fsum(means) / len(means), len(means), of, _hours(*means)])
+    n_measured = sum(len(costs.get(learner, ())) for learner in LEARNERS)
+    everything = _hours(*(seconds for means in costs.values() for seconds in means))
+    rows.append(["everything", None, n_measured, len(NAMES) * len(LEARNERS), everything])
+    header = ["step", "seconds a fold", "measured", "of", "hours for 10 x 10 folds"]
+    return Table("Cost in sum", header, rows, _cost_note(store))
+
+
+def _cost_note(store: Store) -> str:
+    note = "Seconds are means over data sets, for a calibrator over data sets and learners; "
+    note += "hours are those of one process on what was measured, and of nothing else."
+    measured = {(dataset, step) for dataset, _, step, _, _ in store.costs()}
+    for learner in LEARNERS:
+        absent = [name for name in NAMES if (name, learner) not in measured]
+        names = "every data set" if len(absent) == len(NAMES) else ", ".join(absent)
+        note += f" Not measured with {IN_WORDS[learner]}: {names}." if absent else ""
+    return note
+
+
+def _hours(*seconds: float) -> float:
+    """Of all folds of all runs of the paper, from seconds a fold."""
+    level = published.significance()
+    return math.fsum(seconds) * level.runs * level.folds / 3600
+
+
+def _step_in_words(step: str) -> str:
+    return "training" if step in LEARNERS else IN_WORDS[step.removeprefix("calibrator ")]
+
+
+def cost_of_all(store: Store) -> Table:
+    """What all 32 data sets would take: as measured where they were, estimated where not."""
+    measured: dict[tuple[str, str], dict[str, float]] = {}
+    for dataset, learner, step, seconds, _ in store.costs():
+        measured.setdefault((learner, step), {})[dataset] = seconds
+    rows: list[list[Text]] = []
+    for (learner, step), by_dataset in sorted(measured.items()):
+        known, guessed = math.fsum(by_dataset.values()), _estimated(step, by_dataset)
+        row: list[Text] = [IN_WORDS[learner], _step_in_words(step), len(by_dataset)]
+        rows.append([*row, _hours(known), _hours(guessed), _hours(known, guessed)])
+    totals = [math.fsum(float(row[column] or 0) for row in rows) for column in (3, 4, 5)]
+    rows.append(["everything", "", None, *totals])
+    header = ["learner", "step", "data sets", "hours, measured", "hours, estimated", "hours"]
+    return Table("Cost of all data sets", header, rows, _ESTIMATE)
+
+
+def _estimated(step: str, seconds: Mapping[str, float]) -> float:
+    """Seconds a fold of each data set that was not measured, in sum."""
+    growth = _GROWTH.get(step, _rows_and_classes)
+    sizes = {name: growth(size) for name, size in published.sizes().items()}
+    rate = math.fsum(seconds.values()) / math.fsum(sizes[name] for name in seconds)
+    return rate * math.fsum(size for name, size in sizes.items() if name not in seconds)
