@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.svm import SVC
 
@@ -125,3 +126,28 @@ def test_the_same_seed_gives_the_same_machine():
 def test_a_fraction_that_cannot_be(fraction):
     with pytest.raises(ValueError, match="search_fraction"):
         SVM(search_fraction=fraction).fit([[0], [1]], [0, 1])
+
+
+def test_what_is_given_is_not_searched():
+    X, y = load_iris(return_X_y=True)
+    model = SVM(C=3.0, gamma=0.2).fit(X, y)
+    assert (model.C_, model.gamma_) == (3.0, 0.2)
+    assert not np.array_equal(
+        model.decision_function(X), SVM(C=3.0, gamma=2).fit(X, y).decision_function(X)
+    )
+
+
+def test_a_tuned_copy_has_what_the_search_chooses_and_is_not_fitted():
+    X, y = load_iris(return_X_y=True)
+    model = SVM(search_fraction=1.0, random_state=0)
+    copy, fitted = model.tuned(X, y), clone(model).fit(X, y)
+    assert (copy.C, copy.gamma) == (fitted.C_, fitted.gamma_)
+    assert (model.C, model.gamma) == (None, None) and not hasattr(copy, "C_")
+    again = copy.fit(X, y).decision_function(X)
+    assert np.array_equal(again, fitted.decision_function(X))
+
+
+@pytest.mark.parametrize("params", [{"C": 1.0}, {"gamma": 1.0}, {"C": 0, "gamma": 1}])
+def test_one_of_them_alone_or_none_above_zero(params):
+    with pytest.raises(ValueError, match=r"^(C|gamma) must be a finite number above 0, or both"):
+        SVM(**params).fit([[0.0], [1.0]], [0, 1])

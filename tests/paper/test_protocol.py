@@ -133,6 +133,21 @@ def test_scores_are_those_of_cross_validation(digits, seed):
     assert (scored.kind, scored.classes.tolist()) == ("probability", list(data.classes))
 
 
+def test_what_a_learner_tunes_it_tunes_once_on_the_training_rows(digits):
+    calls = []
+
+    class Tunes(BernoulliNB):
+        def tuned(self, X, y):
+            calls.append((len(X), y.tolist()))
+            return BernoulliNB(alpha=7.0)
+
+    data = DataSet("digits", digits.X.astype(int), digits.y, digits.classes, ())
+    fold = outer_folds(data.y, 0, 10, 1)[0]
+    scored = score(data, Tunes(), fold, 3)
+    assert calls == [(270, data.y[fold[0]].tolist())]
+    assert np.array_equal(scored.scores, score(data, BernoulliNB(alpha=7.0), fold, 3).scores)
+
+
 def test_a_class_that_training_lacks_has_the_probability_0():
     data = rdg1(80)
     y = data.y.astype("<U4")

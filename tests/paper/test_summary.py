@@ -269,8 +269,8 @@ def test_what_was_not_measured_is_estimated_in_proportion_to_its_size(store):
 
     def squares(size):
         if size.classes == 2:
-            return size.rows**2 * 13.5
-        return size.rows**2 * size.classes * (1.5 if size.rows <= 5000 else 1.125)
+            return size.rows**2 * 19.5
+        return size.rows**2 * size.classes * (7.5 if size.rows <= 5000 else 7.125)
 
     both = squares(sizes["vote"]) + squares(sizes["sick"])
     others = 108.0 / both * total(squares, ("vote", "sick")) / 36

@@ -97,12 +97,15 @@ class Scored:
 def score(data: DataSet, learner: Any, fold: tuple[Rows, Rows], seed: int) -> Scored:
     """Out-of-fold scores of the training rows, and scores of the test rows.
 
-    The latter come from a learner that is fitted to all training rows.
+    The latter come from a learner that is fitted to all training rows. What a learner tunes, it
+    tunes once, on these rows.
     """
     rows, test_rows = fold
     X, y = data.X.iloc[rows], data.y[rows]
     X_test, y_test = data.X.iloc[test_rows], data.y[test_rows]
     classes = np.unique(y)
+    if hasattr(learner, "tuned"):
+        learner = learner.tuned(X, y)
     method = score_method(learner, "auto")
     inner = StratifiedKFold(N_INNER_FOLDS, shuffle=True, random_state=seed)
     everything = np.ones(len(y), dtype=bool)
