@@ -6,19 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 
-matplotlib = pytest.importorskip("matplotlib")
-
-from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: E402
-from matplotlib.figure import Figure  # noqa: E402
-
-from caltree.paper import figures  # noqa: E402
-from caltree.paper.figures import artificial_figure, reliability_figure, tree_figure  # noqa: E402
-from caltree.paper.generators import led24, rdg1  # noqa: E402
-from caltree.paper.learners import NaiveBayes  # noqa: E402
-from caltree.paper.protocol import outer_folds  # noqa: E402
-from caltree.reliability import reliability_curve  # noqa: E402
-from tests.helpers import fixed_tree, make_frame  # noqa: E402
+from caltree.paper import figures
+from caltree.paper.figures import artificial_figure, reliability_figure, tree_figure
+from caltree.paper.generators import led24, rdg1
+from caltree.paper.learners import NaiveBayes
+from caltree.paper.protocol import outer_folds
+from caltree.reliability import reliability_curve
+from tests.helpers import fixed_tree, make_frame
 
 
 def pixels(figure):

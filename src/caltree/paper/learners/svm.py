@@ -155,13 +155,15 @@ class SVM(Learner):
     def _given(self) -> tuple[float, float] | None:
         if self.C is None and self.gamma is None:
             return None
+        given = []
         for name, value in (("C", self.C), ("gamma", self.gamma)):
             if not isinstance(value, int | float) or not 0 < value < math.inf:
                 raise ValueError(
                     f"{name} must be a finite number above 0, or both C and gamma None, "
                     f"got {reprlib.repr(value)}"
                 )
-        return float(self.C or 0), float(self.gamma or 0)
+            given.append(float(value))
+        return given[0], given[1]
 
     def _fraction(self, n_rows: int, n_classes: int) -> float:
         fraction: Any = self.search_fraction
