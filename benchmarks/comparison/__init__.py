@@ -1,0 +1,1 @@
+"""How good calibrated probabilities are: ours, and those of other packages."""

@@ -1,0 +1,72 @@
+"""The calibrators that are compared: under which name, for how many classes, from where."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import caltree
+from caltree import CalibrationTree, IdentityCalibrator, IsotonicScaling, PlattScaling
+
+from . import peers
+
+
+@dataclass(frozen=True)
+class Entry:
+    """How a calibrator is made, of a seed, and what it asks for."""
+
+    make: Callable[[int], Any]
+    module: str = ""
+    """What must be there to import, unless it comes with us."""
+    only_two_classes: bool = False
+
+    def applies_to(self, n_classes: int) -> bool:
+        """Whether it can calibrate so many classes at all."""
+        return n_classes == 2 or not self.only_two_classes
+
+
+CALIBRATORS: Mapping[str, Entry] = {
+    "none": Entry(lambda seed: IdentityCalibrator()),
+    "platt": Entry(lambda seed: PlattScaling()),
+    "isotonic": Entry(lambda seed: IsotonicScaling()),
+    "temperature": Entry(lambda seed: peers.TemperatureScaling()),
+    "beta": Entry(lambda seed: peers.BetaCalibration(), "betacal"),
+    "venn_abers": Entry(lambda seed: peers.VennAbers(), "venn_abers"),
+    "mcgrad": Entry(lambda seed: peers.MCGrad(random_state=seed), "mcgrad", only_two_classes=True),
+    "published": Entry(lambda seed: CalibrationTree.published()),
+    "tree": Entry(lambda seed: CalibrationTree()),
+    "forest": Entry(lambda seed: _forest()(random_state=seed)),
+}
+
+_PACKAGES = {"venn_abers": "venn-abers"}  # where the module has another name
+
+
+def applicable(names: Iterable[str], n_classes: int) -> tuple[str, ...]:
+    """Those that can calibrate so many classes."""
+    return tuple(name for name in names if CALIBRATORS[name].applies_to(n_classes))
+
+
+def check_installed(calibrators: Iterable[str], learners: Iterable[str]) -> None:
+    """Raise ImportError, which says how to get it, if something is not there."""
+    modules = [CALIBRATORS[name].module for name in calibrators]
+    modules += ["lightgbm"] if "gradient_boosting" in learners else []
+    absent = [module for module in modules if module and find_spec(module) is None]
+    if absent:
+        packages = ", ".join(_PACKAGES.get(module, module) for module in absent)
+        raise ImportError(
+            f"not installed: {packages}; run: pip install --group benchmark, or leave out what "
+            "needs it with --calibrators and --learners"
+        )
+    if "forest" in calibrators:
+        _forest()
+
+
+def _forest() -> Any:
+    found = getattr(caltree, "CalibrationForest", None)
+    if found is None:
+        raise ImportError(
+            "this version of caltree has no CalibrationForest; leave forest out of --calibrators"
+        )
+    return found

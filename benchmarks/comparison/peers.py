@@ -1,0 +1,195 @@
+"""Calibrators of other packages, behind `fit(X, y, scores)` and `predict_proba(X, scores)`.
+
+Each is used as its package advises, with the defaults of the package. Those that need
+probabilities get what a classifier without a calibrator would say: margins go through the
+logistic function, of many classes through the softmax.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.frozen import FrozenEstimator
+
+from caltree import IdentityCalibrator
+
+Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.intp]
+
+# The log-odds of what is closer to 0 or 1 would dwarf all others.
+_SMALLEST_PROBABILITY = 2.0**-53
+
+
+class Peer(BaseEstimator):
+    """A calibrator of another package.
+
+    Parameters
+    ----------
+    score_type : {"auto", "probability", "margin"}, default="auto"
+        What the scores are.
+    random_state : int, default=0
+        For those in which chance plays a part.
+    """
+
+    def __init__(self, *, score_type: str = "auto", random_state: int = 0) -> None:
+        self.score_type = score_type
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, scores: Any) -> Self:
+        """Fit to attributes, labels and scores."""
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        self._identity = IdentityCalibrator(score_type=self.score_type).fit(None, y, scores)
+        with _quiet():
+            self._learn(X, codes, np.asarray(scores))
+        return self
+
+    def predict_proba(self, X: Any, scores: Any) -> Floats:
+        """Calibrated probabilities, one column for each of `classes_`."""
+        with _quiet():
+            return self._calibrated(X, np.asarray(scores))
+
+    def _probabilities(self, scores: Floats) -> Floats:
+        """What the scores say without a calibrator."""
+        return self._identity.predict_proba(None, scores)
+
+    def _learn(self, X: Any, codes: Codes, scores: Floats) -> None:
+        raise NotImplementedError
+
+    def _calibrated(self, X: Any, scores: Floats) -> Floats:
+        raise NotImplementedError
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Silence, also for the packages that would silence NumPy and all warnings for good."""
+    with warnings.catch_warnings(), np.errstate():
+        warnings.simplefilter("ignore")
+        yield
+
+
+class TemperatureScaling(Peer):
+    """scikit-learn's temperature scaling."""
+
+    def _learn(self, X: Any, codes: Codes, scores: Floats) -> None:
+        kind = Margins if self._identity.score_type_ == "margin" else Probabilities
+        told = FrozenEstimator(kind(np.arange(len(self.classes_))).fit(scores, codes))
+        # The scores are those of rows the classifier has not seen: all of them serve at once, and
+        # classes of few rows are no obstacle.
+        everything = np.arange(len(codes))
+        model = CalibratedClassifierCV(told, method="temperature", cv=[(everything, everything)])
+        self._model = model.fit(scores, codes)
+
+    def _calibrated(self, X: Any, scores: Floats) -> Floats:
+        return np.asarray(self._model.predict_proba(scores), dtype=np.float64)
+
+
+class Told(ClassifierMixin, BaseEstimator):
+    """A classifier whose attributes are the scores that it answers."""
+
+    def __init__(self, classes: Any) -> None:
+        self.classes = classes
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn nothing."""
+        self.classes_ = self.classes
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Nobody asks, but scikit-learn wants it to be there."""
+        raise NotImplementedError
+
+
+class Probabilities(Told):
+    """Its attributes are probabilities."""
+
+    def predict_proba(self, X: Any) -> Any:
+        """The attributes."""
+        return X
+
+
+class Margins(Told):
+    """Its attributes are margins."""
+
+    def decision_function(self, X: Any) -> Any:
+        """The attributes; of two classes that of the second."""
+        return X[:, 0] if X.shape[1] == 1 else X
+
+
+class BetaCalibration(Peer):
+    """Beta calibration with its three parameters; of many classes each against the others."""
+
+    def _learn(self, X: Any, codes: Codes, scores: Floats) -> None:
+        from betacal import BetaCalibration as Beta
+
+        probabilities = self._probabilities(scores)
+        self._models = [
+            Beta(parameters="abm").fit(probabilities[:, column], codes == column)
+            for column in self._columns()
+        ]
+
+    def _calibrated(self, X: Any, scores: Floats) -> Floats:
+        probabilities = self._probabilities(scores)
+        models = zip(self._columns(), self._models, strict=True)
+        values = [model.predict(probabilities[:, column]) for column, model in models]
+        if len(values) == 1:
+            return np.column_stack([1.0 - values[0], values[0]])
+        together = np.column_stack(values)
+        return together / together.sum(axis=1, keepdims=True)
+
+    def _columns(self) -> range:
+        return range(1 if len(self.classes_) == 2 else 0, len(self.classes_))
+
+
+class VennAbers(Peer):
+    """Inductive Venn-Abers prediction on the out-of-fold scores.
+
+    Many classes are each told from the others, and not, as the package would by default, pair by
+    pair, which serves it worse where classes have few rows.
+    """
+
+    def _learn(self, X: Any, codes: Codes, scores: Floats) -> None:
+        self._training = {"p_cal": self._probabilities(scores), "y_cal": codes}
+
+    def _calibrated(self, X: Any, scores: Floats) -> Floats:
+        from venn_abers import VennAbersCalibrator
+
+        given = {"p_test": self._probabilities(scores), "va_type": "one_vs_rest"}
+        return np.asarray(VennAbersCalibrator().predict_proba(**given, **self._training))
+
+
+class MCGrad(Peer):
+    """Multicalibration by gradient boosting, of two classes.
+
+    It is given probabilities that are cut off where ours are, without which it does worse.
+    """
+
+    def _learn(self, X: Any, codes: Codes, scores: Floats) -> None:
+        from mcgrad.methods import MCGrad as Method
+
+        logging.getLogger("mcgrad").setLevel(logging.ERROR)
+        nominal = [name for name in X if str(X[name].dtype) == "category"]
+        self._names = {
+            "prediction_column_name": "probability",
+            "categorical_feature_column_names": nominal,
+            "numerical_feature_column_names": [name for name in X if name not in nominal],
+        }
+        self._model = Method(lightgbm_params={"num_threads": 1}, random_state=self.random_state)
+        table = self._table(X, scores).assign(label=codes)
+        self._model.fit(table, label_column_name="label", **self._names)
+
+    def _calibrated(self, X: Any, scores: Floats) -> Floats:
+        second = self._model.predict(self._table(X, scores), **self._names)
+        return np.column_stack([1.0 - second, second])
+
+    def _table(self, X: Any, scores: Floats) -> Any:
+        second = self._probabilities(scores)[:, 1]
+        limits = (_SMALLEST_PROBABILITY, 1.0 - _SMALLEST_PROBABILITY)
+        return X.assign(probability=np.clip(second, *limits))
