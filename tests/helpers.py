@@ -1,11 +1,23 @@
 """Data that a calibration tree can do something with, and ways to compare trees."""
 
+from dataclasses import fields
+
 import numpy as np
 import pandas as pd
 
 from caltree import CalibrationTree
+from caltree.model import TreeModel
 
-FIXED = {"boosting_iterations": 3, "pruning": None}
+# Nothing is left to choose by cross-validation.
+FIXED = {"splits": "residual", "pruning": None, "do_no_harm": False}
+# The published engine, with our constant scores and extremes.
+BOOSTED = {
+    "splits": "gain_ratio",
+    "node_models": "logitboost",
+    "do_no_harm": False,
+    "min_samples_split": 16,
+}
+FIXED_BOOSTED = {**BOOSTED, "boosting_iterations": 3, "pruning": None}
 
 
 def make_rows(n_rows=300, n_classes=2, seed=0, round_to=2):
@@ -48,11 +60,21 @@ def fixed_tree(**params):
     return CalibrationTree(**{**FIXED, **params})
 
 
+def boosted_tree(**params):
+    """A tree of LogitBoost's node models that splits by gain ratio."""
+    return CalibrationTree(**{**BOOSTED, **params})
+
+
+def fixed_boosted_tree(**params):
+    """The same, with nothing chosen by cross-validation."""
+    return CalibrationTree(**{**FIXED_BOOSTED, **params})
+
+
 def same_tree(one, other):
-    """Whether two fitted trees are the same to the bit."""
-    return all(
-        np.array_equal(getattr(one.tree_, name), getattr(other.tree_, name))
-        for name in ("attribute", "threshold", "first_child", "n_rows", "coefficients")
+    """Whether two fitted trees are the same to the bit, and chosen for the same reason."""
+    arrays = [field.name for field in fields(TreeModel) if field.name != "attributes"]
+    return one.selection_ == other.selection_ and all(
+        np.array_equal(getattr(one.tree_, name), getattr(other.tree_, name)) for name in arrays
     )
 
 

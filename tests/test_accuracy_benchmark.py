@@ -8,7 +8,6 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import expit
 
-import caltree
 from benchmarks.comparison import calibrators, command, data, grid, peers, tables, work
 from caltree import IdentityCalibrator
 from caltree.metrics import rmse
@@ -135,7 +134,7 @@ def test_a_calibrator_that_fails_does_not_take_the_others_along(run, monkeypatch
         raise ValueError("no such thing")
 
     broken = {**calibrators.CALIBRATORS, "platt": calibrators.Entry(fail)}
-    monkeypatch.setattr(work, "CALIBRATORS", broken)
+    monkeypatch.setattr(work, "ALL", broken)
     said = run(*naive_bayes(), code=1)
     assert said.err.count("failed: ") == 10
     assert "ValueError: no such thing" in said.err
@@ -184,8 +183,6 @@ def test_what_is_not_installed_is_named_before_work_begins(run, monkeypatch):
     assert "not installed: mcgrad, venn-abers; run: pip install --group benchmark" in said.err
     given = ["--learners", "gradient_boosting", "--calibrators", "none"]
     assert "not installed: lightgbm" in run("run", "--data-dir", "data", *given, code=1).err
-    monkeypatch.delattr(caltree, "CalibrationForest", raising=False)
-    assert "has no CalibrationForest" in run(*naive_bayes("forest"), code=1).err
     assert not Path("accuracy.sqlite").exists()
 
 
@@ -199,7 +196,7 @@ def test_the_forest_gets_the_seed_of_the_fold(run, monkeypatch):
             if random_state is not None:
                 seeds.append(random_state)
 
-    monkeypatch.setattr(caltree, "CalibrationForest", Forest, raising=False)
+    monkeypatch.setattr(calibrators, "CalibrationForest", Forest)
     run(*naive_bayes("forest", "--datasets", "sick"))
     assert seeds == [work.seed_of("sick", 0, fold, 1) for fold in range(5)]
 

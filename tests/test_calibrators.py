@@ -17,12 +17,20 @@ from caltree import CalibrationTree, IdentityCalibrator, IsotonicScaling, PlattS
 from caltree.calibrator import Calibrator
 from caltree.scaling import _GlobalCalibrator
 
-from .helpers import assert_probabilities, fixed_tree, make_rows
+from .helpers import (
+    assert_probabilities,
+    boosted_tree,
+    fixed_boosted_tree,
+    fixed_tree,
+    make_rows,
+)
 
 CALIBRATORS = {
     "tree": CalibrationTree(),
-    "published tree": CalibrationTree.published(),
     "small tree": fixed_tree(max_depth=2),
+    "boosted tree": boosted_tree(),
+    "small boosted tree": fixed_boosted_tree(max_depth=2),
+    "published tree": CalibrationTree.published(),
     "Platt": PlattScaling(),
     "isotonic": IsotonicScaling(),
     "identity": IdentityCalibrator(),
@@ -30,7 +38,9 @@ CALIBRATORS = {
 GLOBAL = ["Platt", "isotonic", "identity"]
 # Cross-validation deals rows into folds in their order and class by class, so that another order
 # of rows or classes, or a row given twice, makes other folds. The other calibrators have none.
-WITHOUT_FOLDS = ["small tree", *GLOBAL]
+WITHOUT_FOLDS = ["small tree", "small boosted tree", *GLOBAL]
+# These correct what the scores say; margins say nothing yet.
+SHRUNKEN = ["tree", "small tree"]
 every = pytest.mark.parametrize("name", CALIBRATORS)
 every_global = pytest.mark.parametrize("name", GLOBAL)
 every_one_without_folds = pytest.mark.parametrize("name", WITHOUT_FOLDS)
@@ -176,14 +186,35 @@ def test_one_column_stands_for_two(name):
     assert_close(answers(name, X, Y, np.column_stack([1 - second, second])), expected)
 
 
-@every
-@pytest.mark.parametrize("score_type", ["auto", "logit", "margin"])
+@pytest.mark.parametrize(
+    ("name", "score_type"),
+    [
+        (name, score_type)
+        for name in CALIBRATORS
+        for score_type in ("auto", "logit", "margin")
+        if name not in SHRUNKEN or score_type == "logit"
+    ],
+)
 def test_logits_say_the_same_as_probabilities(name, score_type):
     second = SCORES[:, 1]
     params = {} if name == "isotonic" else {"score_type": score_type}
     model = fitted(name, X, Y, logit(second), **params)
     assert model.score_type_ == ("logit" if "logit" in params.values() else "margin")
     assert_close(model.predict_proba(X, logit(second)), answers(name, X, Y, second))
+
+
+@pytest.mark.parametrize("score_type", ["auto", "margin"])
+@pytest.mark.parametrize("name", SHRUNKEN)
+def test_the_weaker_the_penalty_the_less_it_matters_that_margins_are_no_logits(name, score_type):
+    second = SCORES[:, 1]
+    differences = []
+    for penalty in (1.0, 0.05, 1e-3, 1e-6):
+        model = fitted(name, X, Y, logit(second), score_type=score_type, penalty=penalty)
+        assert model.score_type_ == "margin"
+        other = fitted(name, X, Y, second, penalty=penalty).predict_proba(X, second)
+        differences.append(np.abs(model.predict_proba(X, logit(second)) - other).max())
+    assert differences == sorted(differences, reverse=True)
+    assert differences[0] > 1e-4 and differences[-1] < 1e-6
 
 
 @every

@@ -46,7 +46,11 @@ def test_calibration_helps_a_classifier_that_is_wrong_in_one_region():
         brier_score_loss(
             y[rest], model.fit(table[train], y[train]).predict_proba(table[rest])[:, 1]
         )
-        for model in (model_of(estimator=Says()), model_of(PlattScaling(), Says()), Says())
+        for model in (
+            model_of(CalibrationTree(), Says()),
+            model_of(PlattScaling(), Says()),
+            Says(),
+        )
     ]
     assert errors[0] < 0.75 * min(errors[1:])
 

@@ -200,7 +200,7 @@ def test_the_calibrator_sees_the_chosen_columns(attributes):
 
 
 def test_the_calibrator_sees_columns_that_the_classifier_does_not():
-    frame, y, _ = make_frame(150)
+    frame, y, _ = make_frame(300)
     chosen = make_column_transformer(("passthrough", ["known"]))
     model = CalibratedClassifier(
         make_pipeline(chosen, GaussianNB()), CalibrationTree(), attributes=["number", "colour"]

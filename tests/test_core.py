@@ -132,7 +132,7 @@ def test_any_layout_of_the_matrix_will_do():
     for layout in layouts:
         training = _core.Training(**training_arguments(matrix=layout))
         structure = _core.grow(training, EVERYTHING, 16.0, 2.0, 10)
-        trees.append(_core.finished_tree(structure, fit(training, structure), None, 3))
+        trees.append(_core.finished_tree(structure, fit(training, structure), None))
     for tree in trees[1:]:
         assert all(np.array_equal(tree[key], trees[0][key]) for key in tree)
 
@@ -171,13 +171,13 @@ def test_node_models_of_another_tree(training, structure):
     with pytest.raises(ValueError, match="another tree"):
         _core.pruning_sequence(structure, models)
     with pytest.raises(ValueError, match="another tree"):
-        _core.finished_tree(structure, models, None, 3)
+        _core.finished_tree(structure, models, None)
 
 
 def test_node_models_without_coefficients(training, structure):
     models = fit(training, structure, keep_coefficients=False)
     with pytest.raises(ValueError, match="keep no coefficients"):
-        _core.finished_tree(structure, models, None, 3)
+        _core.finished_tree(structure, models, None)
 
 
 def test_node_models_need_two_folds(training, structure):
@@ -210,21 +210,27 @@ def test_folds_are_dealt_as_specified(labels, n_folds, random):
 # -- Predictors -----------------------------------------------------------------------------------
 
 
-def stump(**changes: Any) -> dict[str, Any]:
-    """A split of a numeric attribute whose left child splits a nominal one of 3 categories."""
-    arguments = {
-        "attribute": np.array([0, 1, -1, -1, -1, -1], dtype=np.int32),
-        "threshold": np.array([0.5, 0, 0, 0, 0, 0]),
-        "first_child": np.array([1, 3, -1, -1, -1, -1], dtype=np.int32),
-        "coefficients": np.zeros((6, 2, 2)),
-        "n_categories": np.array([0, 3], dtype=np.int32),
-        "fills": np.array([0.0, 2.0]),
-    }
-    return {**arguments, **changes}
-
-
 def indices(*numbers: int) -> np.ndarray:
     return np.array(numbers, dtype=np.int32)
+
+
+def stump(**changes: Any) -> dict[str, Any]:
+    """A split of a numeric attribute whose left child splits a nominal one of 3 categories.
+
+    A missing number goes left, a missing category where the last one goes.
+    """
+    arguments = {
+        "attribute": indices(0, 1, -1, -1, -1, -1),
+        "threshold": np.array([0.5, 0, 0, 0, 0, 0]),
+        "first_child": indices(1, 3, -1, -1, -1, -1),
+        "n_children": indices(2, 3, 0, 0, 0, 0),
+        "missing": indices(0, 2, 0, 0, 0, 0),
+        "table": indices(-1, 1, -1, -1, -1, -1),
+        "branches": indices(-9, 0, 1, 2),
+        "n_categories": indices(0, 3),
+        "coefficients": np.zeros((6, 2, 2)),
+    }
+    return {**arguments, **changes}
 
 
 @pytest.mark.parametrize(
@@ -242,11 +248,24 @@ def indices(*numbers: int) -> np.ndarray:
         ({"coefficients": np.zeros((5, 2, 2))}, "one entry a node"),
         ({"coefficients": np.zeros((6, 1, 2))}, "at least 2 classes"),
         ({"coefficients": np.zeros((6, 2, 0))}, "at least 2 classes"),
-        ({"fills": np.zeros(1)}, "one fill an attribute"),
-        ({"fills": np.array([0.0, 3.0])}, "a nominal fill must be a category"),
-        ({"fills": np.array([0.0, -1.0])}, "a nominal fill must be a category"),
-        ({"fills": np.array([np.nan, 0.0])}, "fills must be finite"),
-        ({"n_categories": np.array([0, -3], dtype=np.int32)}, "must not be negative"),
+        ({"n_children": indices(2, 3)}, "one entry a node"),
+        ({"n_children": indices(2, 4, 0, 0, 0, 0)}, "a child is out of range"),
+        ({"n_children": indices(2, 2**31 - 1, 0, 0, 0, 0)}, "a child is out of range"),
+        ({"n_children": indices(1, 3, 0, 0, 0, 0)}, "a child is out of range"),
+        ({"n_children": indices(2, -3, 0, 0, 0, 0)}, "a child is out of range"),
+        ({"missing": indices(0, 2)}, "one entry a node"),
+        ({"missing": indices(2, 2, 0, 0, 0, 0)}, "missing values go to no child"),
+        ({"missing": indices(0, 3, 0, 0, 0, 0)}, "missing values go to no child"),
+        ({"missing": indices(0, -1, 0, 0, 0, 0)}, "missing values go to no child"),
+        ({"table": indices(-1, 1)}, "one entry a node"),
+        ({"table": indices(-1, -1, -1, -1, -1, -1)}, "categories are out of range"),
+        ({"table": indices(-1, 2, -1, -1, -1, -1)}, "categories are out of range"),
+        ({"table": indices(-1, 2**31 - 1, -1, -1, -1, -1)}, "categories are out of range"),
+        ({"branches": indices()}, "categories are out of range"),
+        ({"branches": indices(-9, 0, 1, 3)}, "a category goes to no child"),
+        ({"branches": indices(-9, 0, -1, 2)}, "a category goes to no child"),
+        ({"n_categories": indices(0, 4)}, "categories are out of range"),
+        ({"n_categories": indices(0, -3)}, "must not be negative"),
     ],
 )
 def test_trees_that_are_none(changes, message):
@@ -256,7 +275,7 @@ def test_trees_that_are_none(changes, message):
 
 def test_a_tree_without_nodes():
     empty = stump()
-    for name in ("attribute", "threshold", "first_child", "coefficients"):
+    for name in empty.keys() - {"branches", "n_categories"}:
         empty[name] = empty[name][:0]
     with pytest.raises(ValueError, match="one entry a node"):
         _core.Predictor(**empty)
@@ -273,6 +292,23 @@ def test_every_value_finds_a_leaf():
         assert leaf == (2 if known > 0.5 else expected)
 
 
+def test_missing_numbers_go_either_way_and_categories_may_share_a_child():
+    predictor = _core.Predictor(
+        **stump(
+            first_child=indices(1, 3, -1, -1, -1),
+            attribute=indices(0, 1, -1, -1, -1),
+            threshold=np.array([0.5, 0, 0, 0, 0]),
+            n_children=indices(2, 2, 0, 0, 0),
+            missing=indices(1, 0, 0, 0, 0),
+            table=indices(-1, 0, -1, -1, -1),
+            branches=indices(1, 0, 1),
+            coefficients=np.zeros((5, 2, 2)),
+        )
+    )
+    matrix = np.array([[np.nan, 0.0], [0.0, 0.0], [0.0, 1.0], [0.0, 2.0], [0.0, 3.0]])
+    assert predictor.apply(matrix).tolist() == [2, 4, 3, 4, 3]
+
+
 def test_tables_and_scores_that_do_not_fit_the_tree():
     predictor = _core.Predictor(**stump())
     matrix, scores = np.zeros((4, 2)), np.zeros((4, 1), order="F")
@@ -285,6 +321,9 @@ def test_tables_and_scores_that_do_not_fit_the_tree():
         predictor.probabilities(matrix, np.zeros((4, 2), order="F"))
     with pytest.raises(ValueError, match="differ in length"):
         predictor.probabilities(matrix, np.zeros((3, 1), order="F"))
+    for shape in [(4, 2), (3, 1), (4, 0)]:
+        with pytest.raises(ValueError, match="the offset has another shape"):
+            predictor.probabilities(matrix, scores, np.zeros(shape, order="F"))
     assert predictor.apply(matrix[:0]).shape == (0,)
     assert predictor.probabilities(matrix[:0], scores[:0]).shape == (0, 2)
 
@@ -297,7 +336,15 @@ def probabilities_of(logits: np.ndarray) -> np.ndarray:
     n_classes = logits.shape[1]
     coefficients = np.hstack([np.zeros((n_classes, 1)), np.eye(n_classes)])[None]
     predictor = _core.Predictor(
-        indices(-1), np.zeros(1), indices(-1), coefficients, indices(0), np.zeros(1)
+        attribute=indices(-1),
+        threshold=np.zeros(1),
+        first_child=indices(-1),
+        n_children=indices(0),
+        missing=indices(0),
+        table=indices(-1),
+        branches=indices(),
+        n_categories=indices(0),
+        coefficients=coefficients,
     )
     return predictor.probabilities(np.zeros((len(logits), 1)), np.asfortranarray(logits))
 
@@ -355,7 +402,7 @@ def test_weights_of_one_change_no_bit(n_classes, seed):
         best, sums = _core.choose_iterations(paths, 60)
         structure = _core.grow(training, folds[0][0], 16.0, 2.0, 100)
         models = fit(training, structure, *folds[0], iterations=max(best, 1))
-        tree = _core.finished_tree(structure, models, 1e-4, n_classes)
+        tree = _core.finished_tree(structure, models, 1e-4)
         results.append([sums, *_core.pruning_sequence(structure, models), *tree.values()])
     for without, with_ones in zip(*results, strict=True):
         np.testing.assert_array_equal(without, with_ones)

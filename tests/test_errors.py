@@ -10,7 +10,7 @@ from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, StratifiedKF
 
 from caltree import CalibrationTree
 
-from .helpers import FIXED, fixed_tree, make_rows, same_tree
+from .helpers import FIXED, fixed_boosted_tree, fixed_tree, make_rows, same_tree
 
 NAN = float("nan")
 X, Y, SCORES = make_rows(60)
@@ -179,8 +179,9 @@ def test_too_few_rows(n_rows, message):
         CalibrationTree().fit(X[:n_rows], [0, 1, 0, 1][:n_rows], SCORES[:n_rows])
 
 
-def test_few_rows_will_do_where_nothing_is_chosen():
-    tree = fixed_tree().fit(X[:2], [0, 1], SCORES[:2])
+@pytest.mark.parametrize("make", [fixed_tree, fixed_boosted_tree])
+def test_few_rows_will_do_where_nothing_is_chosen(make):
+    tree = make().fit(X[:2], [0, 1], SCORES[:2])
     assert tree.predict_proba(X, SCORES).shape == (60, 2)
 
 
@@ -214,6 +215,18 @@ BAD_PARAMS = [
         [None, True, "keep", 1, []],
         "constant_scores must be one of 'frequencies', 'ignore'",
     ),
+    ("splits", [None, True, "gini", 1, []], "splits must be one of 'cv', 'residual', 'gain_ratio'"),
+    (
+        "node_models",
+        [None, True, "linear", 1, []],
+        "node_models must be one of 'shrunken', 'logitboost'",
+    ),
+    ("node_models", ["logitboost"], "node_models='logitboost' needs splits='gain_ratio', got 'cv'"),
+    ("objective", [None, "mse", 1, []], "objective must be one of 'rmse', 'log_loss'"),
+    ("penalty", [0, -0.0, None, *NO_SIZE], "penalty must be a number from "),
+    ("do_no_harm", [None, 0, 1, "yes", [], NAN], "do_no_harm must be True or False"),
+    ("max_bins", [0, 1, None, *NO_COUNT], "max_bins must be a whole number from 2"),
+    ("max_bins", [65_535, 1_000_000], "max_bins must be at most 65534"),
     ("extremes", [None, "cut", 1], "extremes must be one of 'clip', 'published'"),
     ("score_type", [None, True, "odds", 1], "score_type must be one of 'auto', 'probability'"),
     ("n_jobs", [0, "all", 1.5, True, NAN, 10**30], "n_jobs must be None, a number of threads"),
@@ -253,6 +266,24 @@ def test_bad_parameters(name, value, message):
         tree.fit(X, Y, SCORES)
     assert vars(tree) == before
     assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"splits": "cv"}, "needs splits='gain_ratio', got 'cv'"),
+        ({"splits": "residual"}, "needs splits='gain_ratio', got 'residual'"),
+        (
+            {"splits": "gain_ratio", "objective": "log_loss"},
+            "needs objective='rmse', got 'log_loss'",
+        ),
+    ],
+)
+def test_what_boosted_node_models_cannot_do(params, message):
+    tree = CalibrationTree(node_models="logitboost", **params)
+    for ask in (tree.check_parameters, lambda: tree.fit(X, Y, SCORES)):
+        with pytest.raises(ValueError, match=f"^node_models='logitboost' {message}; use node_"):
+            ask()
 
 
 def test_a_score_that_is_no_probability():

@@ -11,7 +11,22 @@ from scipy import sparse
 
 from caltree import CalibrationTree
 
-from .helpers import FIXED, assert_probabilities, fixed_tree, make_frame, make_rows, same_tree
+from .helpers import (
+    BOOSTED,
+    FIXED,
+    FIXED_BOOSTED,
+    assert_probabilities,
+    boosted_tree,
+    fixed_boosted_tree,
+    fixed_tree,
+    make_frame,
+    make_rows,
+    same_tree,
+)
+
+both_engines = pytest.mark.parametrize(
+    "make", [fixed_tree, fixed_boosted_tree], ids=["shrunken", "boosted"]
+)
 
 
 def assert_same(one, other, X, scores, X_other=None, scores_other=None):
@@ -87,23 +102,37 @@ FRAMES = {
 }
 
 
+@both_engines
 @pytest.mark.parametrize("kind", FRAMES)
-def test_columns_of_every_type_give_the_same_tree(kind):
+def test_columns_of_every_type_give_the_same_tree(kind, make):
     frame, y, scores = make_frame()
     # The order of the categories is that of their branches; all tables know it sorted.
     frame["size"] = frame["size"].cat.set_categories(["large", "small"])
-    expected = fixed_tree().fit(frame, y, scores)
+    expected = make().fit(frame, y, scores)
     split_on = {expected.tree_.attributes.columns[a].name for a in expected.tree_.attribute}
     assert {"number", "colour"} <= split_on
     other = FRAMES[kind](frame)
-    assert_same(expected, fixed_tree().fit(other, y, scores), frame, scores, other)
+    assert_same(expected, make().fit(other, y, scores), frame, scores, other)
 
 
 def test_declared_categories_keep_their_order_and_an_unused_one_its_branch():
     X = pd.DataFrame({"c": pd.Categorical(["b", "a"] * 20, categories=["z", "b", "a"])})
-    tree = fixed_tree().fit(X, [0, 1] * 20, np.linspace(0.1, 0.9, 40))
+    tree = fixed_boosted_tree().fit(X, [0, 1] * 20, np.linspace(0.1, 0.9, 40))
     assert tree.tree_.attributes.columns[0].categories == ("z", "b", "a")
     assert tree.tree_.n_rows.tolist() == [40, 0, 20, 20]
+
+
+@pytest.mark.parametrize("most", ["a", "b"])
+def test_a_declared_category_without_rows_goes_with_most_of_them(most):
+    colour = ["b", "a", most] * 20
+    X = pd.DataFrame({"c": pd.Categorical(colour, categories=["z", "b", "a"])})
+    y = [int(value == "b") for value in colour]
+    tree = fixed_tree(max_depth=1).fit(X, y, np.tile([0.2, 0.5, 0.9], 20))
+    assert tree.tree_.attributes.columns[0].categories == ("z", "b", "a")
+    assert sorted(tree.tree_.n_rows) == [20, 40, 60]
+    leaves = dict(zip(colour, tree.apply(X), strict=True))
+    assert leaves["a"] != leaves["b"]
+    assert tree.apply(pd.DataFrame({"c": ["z", None]})).tolist() == [leaves[most]] * 2
 
 
 def test_categorical_features_makes_numbers_nominal():
@@ -118,20 +147,49 @@ def test_categorical_features_makes_numbers_nominal():
     assert same_tree(trees[0], trees[1]) and same_tree(trees[0], trees[2])
 
 
-@pytest.mark.parametrize("kind", ["numpy", "pandas", "polars", "pyarrow"])
+COLOURS = {
+    "numpy": lambda values: np.array(values, dtype=object).reshape(-1, 1),
+    "pandas": lambda values: pd.DataFrame({"colour": values}),
+    "polars": lambda values: pl.DataFrame({"colour": values}),
+    "pyarrow": lambda values: pa.table({"colour": values}),
+}
+
+
+@pytest.mark.parametrize("kind", COLOURS)
 def test_unseen_and_missing_categories_go_where_the_most_frequent_goes(kind):
     colour = np.array(["red"] * 50 + ["green"] * 30 + ["blue"] * 20, dtype=object)
     y = np.repeat([0, 1, 0], [50, 30, 20])
-    tables = {
-        "numpy": lambda values: np.array(values, dtype=object).reshape(-1, 1),
-        "pandas": lambda values: pd.DataFrame({"colour": values}),
-        "polars": lambda values: pl.DataFrame({"colour": values}),
-        "pyarrow": lambda values: pa.table({"colour": values}),
-    }
-    make = tables[kind]
-    tree = fixed_tree().fit(make(list(colour)), y, np.linspace(0.1, 0.9, 100))
+    make = COLOURS[kind]
+    tree = fixed_boosted_tree().fit(make(list(colour)), y, np.linspace(0.1, 0.9, 100))
     leaves = tree.apply(make(["blue", "green", "red", "mauve", None]))
     assert leaves.tolist() == [1, 2, 3, 3, 3]
+
+
+@pytest.mark.parametrize("kind", COLOURS)
+def test_unseen_categories_go_with_the_most_frequent_and_missing_ones_with_most_rows(kind):
+    colour = np.array(["red"] * 40 + ["green"] * 30 + ["blue"] * 30, dtype=object)
+    y = np.repeat([0, 1, 1], [40, 30, 30])
+    make = COLOURS[kind]
+    tree = fixed_tree(max_depth=1).fit(make(list(colour)), y, np.full(100, 0.5))
+    red, green, *others = tree.apply(make(["red", "green", "blue", "mauve", None]))
+    assert red != green
+    assert others == [green, red, green]
+    assert tree.tree_.missing_rows.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("kind", COLOURS)
+@pytest.mark.parametrize("like", ["red", "green"])
+def test_missing_categories_go_where_they_fit_best(kind, like):
+    colour = np.array(["red"] * 40 + ["green"] * 60 + [None] * 20, dtype=object)
+    y = np.repeat([0, 1, int(like == "green")], [40, 60, 20])
+    make = COLOURS[kind]
+    tree = fixed_tree(max_depth=1).fit(make(list(colour)), y, np.full(120, 0.5))
+    leaves = dict(
+        zip(["red", "green", None], tree.apply(make(["red", "green", None])), strict=True)
+    )
+    assert leaves["red"] != leaves["green"]
+    assert leaves[None] == leaves[like]
+    assert tree.tree_.missing_rows.tolist() == [20, 0, 0]
 
 
 def test_a_missing_number_counts_as_the_mean():
@@ -139,16 +197,37 @@ def test_a_missing_number_counts_as_the_mean():
     X[:100, 0] = np.nan
     X[100:, 0] += 0.2
     filled = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
-    tree = fixed_tree().fit(X, y, scores)
+    tree = fixed_boosted_tree().fit(X, y, scores)
     assert np.array_equal(tree.apply(X), tree.apply(filled))
-    assert same_tree(tree, fixed_tree().fit(filled, y, scores))
+    # But for where the mean would go, which is a threshold, too, and not the same to the bit.
+    other = fixed_boosted_tree().fit(filled, y, scores)
+    for name in ("attribute", "threshold", "first_child", "n_rows", "coefficients"):
+        assert np.array_equal(getattr(tree.tree_, name), getattr(other.tree_, name))
 
 
-def test_a_column_without_a_value_is_of_no_use():
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_missing_number_goes_where_it_fits_best(side):
+    X = np.repeat([0.0, 1.0, np.nan], [60, 40, 20])[:, np.newaxis]
+    y = np.repeat([0, 1, side], [60, 40, 20])
+    tree = fixed_tree(max_depth=1).fit(X, y, np.full(120, 0.5))
+    assert tree.apply([[0.0], [1.0], [np.nan]]).tolist() == [1, 2, 1 + side]
+    assert tree.tree_.missing_rows.tolist() == [20, 0, 0]
+
+
+@pytest.mark.parametrize("share", [0.3, 0.7])
+def test_a_missing_number_goes_with_most_rows_where_none_was_missing(share):
+    X = (np.arange(100) < 100 * share).astype(float)[:, np.newaxis]
+    tree = fixed_tree(max_depth=1).fit(X, X[:, 0].astype(int), np.full(100, 0.5))
+    assert tree.apply([[0.0], [1.0], [np.nan]]).tolist() == [1, 2, 1 + (share > 0.5)]
+    assert tree.tree_.missing_rows.tolist() == [0, 0, 0]
+
+
+@both_engines
+def test_a_column_without_a_value_is_of_no_use(make):
     X, y, scores = make_rows()
     empty = np.column_stack([X, np.full(len(X), np.nan)])
-    tree = fixed_tree().fit(empty, y, scores)
-    expected = fixed_tree().fit(X, y, scores)
+    tree = make().fit(empty, y, scores)
+    expected = make().fit(X, y, scores)
     assert same_tree(tree, expected)
     assert np.array_equal(tree.predict_proba(empty, scores), expected.predict_proba(X, scores))
 
@@ -162,9 +241,10 @@ def test_few_new_rows_will_do(n_rows):
     assert np.array_equal(few, tree.predict_proba(X, scores)[:n_rows])
 
 
-def test_the_prediction_of_a_row_does_not_depend_on_its_neighbours():
+@both_engines
+def test_the_prediction_of_a_row_does_not_depend_on_its_neighbours(make):
     X, y, scores = make_rows(n_classes=3)
-    tree = fixed_tree().fit(X, y, scores)
+    tree = make().fit(X, y, scores)
     order = np.random.default_rng(1).permutation(len(X))
     expected = tree.predict_proba(X, scores)
     assert np.array_equal(tree.predict_proba(X[order], scores[order]), expected[order])
@@ -212,10 +292,11 @@ def test_labels_of_every_kind_give_the_same_tree(kind):
     assert_same(fixed_tree().fit(X, y, scores), tree, X, scores)
 
 
-def test_the_columns_follow_the_sorted_classes():
+@both_engines
+def test_the_columns_follow_the_sorted_classes(make):
     X, y, scores = make_rows(n_classes=3)
-    expected = fixed_tree().fit(X, y, scores)
-    turned = fixed_tree().fit(X, np.array(["c", "b", "a"])[y], scores[:, ::-1])
+    expected = make().fit(X, y, scores)
+    turned = make().fit(X, np.array(["c", "b", "a"])[y], scores[:, ::-1])
     assert turned.classes_.tolist() == ["a", "b", "c"]
     np.testing.assert_allclose(
         turned.predict_proba(X, scores[:, ::-1])[:, ::-1],
@@ -234,9 +315,10 @@ def test_a_column_of_labels_warns():
     assert same_tree(tree, fixed_tree().fit(X, y, scores))
 
 
-def test_many_classes():
+@pytest.mark.parametrize("params", [{}, {**BOOSTED, "max_boosting_iterations": 5}])
+def test_many_classes(params):
     X, y, scores = make_rows(2000, n_classes=40)
-    tree = CalibrationTree(max_boosting_iterations=5).fit(X, y, scores)
+    tree = CalibrationTree(**params).fit(X, y, scores)
     probabilities = tree.predict_proba(X, scores)
     assert probabilities.shape == (2000, 40)
     assert_probabilities(probabilities)
@@ -272,7 +354,7 @@ def test_one_column_may_be_flat(convert):
     assert_same(expected, fixed_tree().fit(X, y, flat), X, column, scores_other=flat)
 
 
-@pytest.mark.parametrize("params", [{}, FIXED])
+@pytest.mark.parametrize("params", [{}, FIXED, BOOSTED, FIXED_BOOSTED])
 def test_one_column_stands_for_two(params):
     X, y, scores = make_rows(500)
     p = scores[:, 1]
@@ -289,12 +371,59 @@ def test_one_column_stands_for_two(params):
 def test_log_odds_say_the_same_as_probabilities(n_classes):
     X, y, scores = make_rows(n_classes=n_classes)
     log_odds = np.log(scores / (1 - scores))
-    expected = fixed_tree(extremes="published").fit(X, y, scores)
+    expected = fixed_boosted_tree(extremes="published").fit(X, y, scores)
     assert expected.score_type_ == "probability"
     for score_type in ("logit", "margin", "auto"):
-        tree = fixed_tree(score_type=score_type).fit(X, y, log_odds)
+        tree = fixed_boosted_tree(score_type=score_type, extremes="published").fit(X, y, log_odds)
         assert tree.score_type_ == {"auto": "margin"}.get(score_type, score_type)
         assert_same(expected, tree, X, scores, scores_other=log_odds)
+
+
+@pytest.mark.parametrize("params", [{}, {**FIXED, "max_depth": 4}], ids=["chosen", "fixed"])
+def test_shrunken_node_models_take_log_odds_for_the_probabilities_they_are(params):
+    X, y, scores = make_rows()
+    log_odds = np.log(scores[:, 1] / scores[:, 0])
+    expected = CalibrationTree(**params).fit(X, y, scores[:, 1])
+    tree = CalibrationTree(score_type="logit", **params).fit(X, y, log_odds)
+    assert tree.get_n_leaves() == expected.get_n_leaves() > 1
+    np.testing.assert_allclose(
+        tree.predict_proba(X, log_odds), expected.predict_proba(X, scores[:, 1]), rtol=0, atol=1e-9
+    )
+
+
+LOG_PROBABILITIES = pytest.mark.parametrize("shift", [0.0, 7.0], ids=["logarithms", "shifted"])
+
+
+@LOG_PROBABILITIES
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_what_logits_say_before_any_correction_is_their_softmax(n_classes, shift):
+    X, y, scores = make_rows(n_classes=n_classes)
+    expected = CalibrationTree().fit(X, y, scores)
+    tree = CalibrationTree(score_type="logit").fit(X, y, np.log(scores) + shift)
+    losses = [model.selection_[0]["loss"] for model in (tree, expected)]
+    assert tree.selection_[0]["candidate"] == "leave alone"
+    assert losses[0] == pytest.approx(losses[1], abs=1e-12)
+
+
+@LOG_PROBABILITIES
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_logarithms_of_probabilities_are_their_logits(n_classes, shift):
+    X, y, scores = make_rows(n_classes=n_classes)
+    logits = np.log(scores) + shift
+    expected = fixed_tree(max_depth=2).fit(X, y, scores)
+    tree = fixed_tree(max_depth=2, score_type="logit").fit(X, y, logits)
+    np.testing.assert_allclose(
+        tree.predict_proba(X, logits), expected.predict_proba(X, scores), rtol=0, atol=1e-9
+    )
+
+
+def test_margins_are_no_probabilities_that_could_be_left_alone():
+    X, y, scores = make_rows()
+    margins = np.log(scores[:, 1] / scores[:, 0])
+    for score_type in ("margin", "auto"):
+        tree = CalibrationTree(score_type=score_type).fit(X, y, margins)
+        assert tree.score_type_ == "margin"
+        assert [row["candidate"] for row in tree.selection_] == ["global", "local"]
 
 
 def test_two_columns_of_probabilities_say_no_more_than_one():
@@ -307,16 +436,17 @@ def test_two_columns_of_probabilities_say_no_more_than_one():
         both.predict_proba(X, scores[:, 1])
 
 
+@both_engines
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_extreme_probabilities_keep_their_order(n_classes):
+def test_extreme_probabilities_keep_their_order(n_classes, make):
     X, y, _ = make_rows(n_classes=n_classes)
     small = np.linspace(0.1, 0.4, len(y))
     small[:6] = [0.0, 5e-324, 1e-200, 1e-17, 1e-12, 1e-5]
     scores = np.column_stack([small] + [(1 - small) / (n_classes - 1)] * (n_classes - 1))
-    tree = CalibrationTree(boosting_iterations=1, max_depth=0).fit(X, y, scores)
+    tree = make(boosting_iterations=1, max_depth=0).fit(X, y, scores)
     first = tree.predict_proba(X[:6], scores[:6])[:, 0]
     assert (np.diff(first) >= 0).all() or (np.diff(first) <= 0).all()
-    published = CalibrationTree(boosting_iterations=1, max_depth=0, extremes="published")
+    published = make(boosting_iterations=1, max_depth=0, extremes="published")
     first = published.fit(X, y, scores).predict_proba(X[:6], scores[:6])[:, 0]
     assert (np.diff(first) > 0).any() and (np.diff(first) < 0).any()
 
@@ -387,24 +517,32 @@ def weighted_rows(draw):
 
 
 WAYS = {
-    "grown": {"boosting_iterations": 3, "pruning": None},
-    "pruned": {"boosting_iterations": 1, "pruning": 0.01},
-    "published": {"boosting_iterations": 2, "pruning": 0.0, "constant_scores": "ignore"},
+    "boosted, grown": {**FIXED_BOOSTED},
+    "boosted, pruned": {**BOOSTED, "boosting_iterations": 1, "pruning": 0.01},
+    "published": {
+        **BOOSTED,
+        "boosting_iterations": 2,
+        "pruning": 0.0,
+        "constant_scores": "ignore",
+    },
+    "grown": {**FIXED},
+    "pruned": {**FIXED, "pruning": 0.02, "objective": "log_loss"},
+    "by gain ratio": {**FIXED, "splits": "gain_ratio"},
 }
 quick = settings(max_examples=40, deadline=None, derandomize=True)
 
 
-@pytest.mark.parametrize("way", WAYS)
-@quick
-@given(rows=weighted_rows())
-def test_a_weight_counts_rows(way, rows):
-    X, y, scores, weight = rows
-    repeats = np.repeat(np.arange(len(y)), weight.astype(int))
-    params = {"min_samples_split": 5, **WAYS[way]}
-    weighted = CalibrationTree(**params).fit(X, y, scores, sample_weight=weight)
-    repeated = CalibrationTree(**params).fit(X.iloc[repeats], y[repeats], scores[repeats])
-    assert np.array_equal(weighted.tree_.attribute, repeated.tree_.attribute)
-    assert np.array_equal(weighted.tree_.n_rows, repeated.tree_.n_rows)
+def fit_to(rows, repeats, sample_weight=None, **params):
+    """A tree on some of the rows, given once or more."""
+    X, y, scores, _ = rows
+    data = X.iloc[repeats], y[repeats], scores[repeats]
+    return CalibrationTree(**{**params, "min_samples_split": 5}).fit(*data, sample_weight)
+
+
+def assert_weights_count(weighted, repeated, rows):
+    X, _, scores, weight = rows
+    for name in ("attribute", "n_rows", "missing", "missing_rows", "branches"):
+        assert np.array_equal(getattr(weighted.tree_, name), getattr(repeated.tree_, name))
     np.testing.assert_allclose(weighted.tree_.threshold, repeated.tree_.threshold, atol=1e-12)
     # Elsewhere they may part: two rows alone are fitted equally well by any of the scores.
     seen = X[weight > 0], scores[weight > 0]
@@ -413,27 +551,97 @@ def test_a_weight_counts_rows(way, rows):
     )
 
 
-@pytest.mark.parametrize("way", [*WAYS, "chosen", "published chosen"])
+def row_numbers(weight):
+    return np.repeat(np.arange(len(weight)), weight.astype(int))
+
+
+@pytest.mark.parametrize("way", WAYS)
+@quick
+@given(rows=weighted_rows())
+def test_a_weight_counts_rows(way, rows):
+    weight = rows[-1]
+    weighted = fit_to(rows, slice(None), weight, **WAYS[way])
+    repeated = fit_to(rows, row_numbers(weight), **WAYS[way])
+    assert_weights_count(weighted, repeated, rows)
+
+
+@quick
+@given(rows=weighted_rows())
+def test_a_weight_counts_rows_in_bins(rows):
+    weight = rows[-1]
+    params = {**FIXED, "max_bins": 4}
+    weighted = fit_to(rows, slice(None), weight, **params)
+    assert_weights_count(weighted, fit_to(rows, row_numbers(weight), **params), rows)
+
+
+def fit_in_given_folds(seed, **params):
+    """Trees on rows of some weight, and on as many rows of each, with the same folds."""
+    X, y, scores = make_rows(60, seed=seed)
+    weight = np.random.default_rng(seed).integers(1, 4, len(y))
+    trees, row_of_fold = [], np.arange(len(y)) % 3
+    for rows, sample_weight in ((np.arange(len(y)), weight), (row_numbers(weight), None)):
+        folds = [np.flatnonzero(row_of_fold[rows] == k) for k in range(3)]
+        cv = [(np.setdiff1d(np.arange(len(rows)), fold), fold) for fold in folds]
+        tree = CalibrationTree(cv=cv, **params).fit(X[rows], y[rows], scores[rows], sample_weight)
+        trees.append((tree, tree.predict_proba(X, scores)))
+    return trees
+
+
+@pytest.mark.parametrize("splits", ["residual", "gain_ratio", "cv"])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_weight_counts_rows_in_given_folds(splits, seed):
+    (weighted, one), (repeated, other) = fit_in_given_folds(seed, splits=splits, do_no_harm=False)
+    assert weighted.splits_ == repeated.splits_
+    for found, expected in zip(weighted.pruning_path_, repeated.pruning_path_, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-7, atol=0)
+    np.testing.assert_allclose(one, other, rtol=0, atol=1e-9)
+
+
+def test_a_weight_counts_rows_in_the_choice_of_what_to_do():
+    for seed in range(30):
+        (weighted, one), (repeated, other) = fit_in_given_folds(seed)
+        for row, expected in zip(weighted.selection_, repeated.selection_, strict=True):
+            assert row == {**expected, "loss": pytest.approx(expected["loss"], abs=1e-9)}
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-9)
+
+
+CHOSEN_WAYS = {
+    "chosen": {"cv": 3},
+    "boosted, chosen": {**BOOSTED, "max_boosting_iterations": 5, "cv": 3},
+    "published, chosen": {
+        **BOOSTED,
+        "max_boosting_iterations": 5,
+        "cv": 3,
+        "constant_scores": "ignore",
+    },
+}
+
+
+@pytest.mark.parametrize("way", [*WAYS, *CHOSEN_WAYS])
 @quick
 @given(rows=weighted_rows())
 def test_a_row_without_weight_is_no_row(way, rows):
-    X, y, scores, weight = rows
-    chosen = {"max_boosting_iterations": 5, "cv": 3}
-    chosen["constant_scores"] = "ignore" if "published" in way else "frequencies"
-    params = {"min_samples_split": 5, **WAYS.get(way, chosen)}
-    left_out = CalibrationTree(**params).fit(X, y, scores, sample_weight=weight)
-    kept = weight > 0
-    dropped = CalibrationTree(**params).fit(X[kept], y[kept], scores[kept], weight[kept])
+    X, _, scores, weight = rows
+    params = (WAYS | CHOSEN_WAYS)[way]
+    left_out = fit_to(rows, slice(None), weight, **params)
+    kept = np.flatnonzero(weight > 0)
+    dropped = fit_to(rows, kept, weight[kept], **params)
     assert_same(dropped, left_out, X, scores)
     assert left_out.boosting_iterations_ == dropped.boosting_iterations_
     assert left_out.pruning_alpha_ == dropped.pruning_alpha_
+    assert left_out.splits_ == dropped.splits_
 
 
 @quick
 @given(rows=weighted_rows())
 def test_weights_of_one_are_no_weights(rows):
     X, y, scores, _ = rows
-    for params in ({**FIXED, "min_samples_split": 4}, {"cv": 3, "max_boosting_iterations": 5}):
+    for params in (
+        {**FIXED, "min_samples_split": 4},
+        {**FIXED_BOOSTED, "min_samples_split": 4},
+        {"cv": 3},
+        {**BOOSTED, "cv": 3, "max_boosting_iterations": 5},
+    ):
         unit = CalibrationTree(**params).fit(X, y, scores, sample_weight=np.ones(len(y)))
         assert_same(CalibrationTree(**params).fit(X, y, scores), unit, X, scores)
 
@@ -466,7 +674,7 @@ def test_weights_move_the_mean_and_the_most_frequent_category():
 def test_weights_of_any_size_give_probabilities(scale):
     frame, y, scores = make_frame()
     weight = scale * np.random.default_rng(0).integers(1, 9, len(y))
-    for params in ({}, FIXED):
+    for params in ({}, FIXED, BOOSTED, FIXED_BOOSTED):
         tree = CalibrationTree(**params).fit(frame, y, scores, sample_weight=weight)
         assert_probabilities(tree.predict_proba(frame, scores))
 
@@ -477,12 +685,13 @@ def test_weights_that_sum_to_next_to_nothing_warn():
         fixed_tree().fit(X, y, scores, sample_weight=np.full(len(X), 0.001))
 
 
-def test_rows_of_weight_zero_may_lack_label_and_scores():
+@pytest.mark.parametrize("make", [CalibrationTree, boosted_tree], ids=["shrunken", "boosted"])
+def test_rows_of_weight_zero_may_lack_label_and_scores(make):
     rng = np.random.default_rng(3)
     X, y = rng.random((60, 2)), rng.integers(0, 2, 60).astype(float)
     scores, weight = rng.random(60), np.ones(60)
-    without = CalibrationTree().fit(X[5:], y[5:], scores[5:])
+    without = make().fit(X[5:], y[5:], scores[5:])
     weight[:5], y[:5], scores[:5] = 0, np.nan, np.nan
-    with_them = CalibrationTree().fit(X, y, scores, sample_weight=weight)
+    with_them = make().fit(X, y, scores, sample_weight=weight)
     new = rng.random(60)
     assert np.array_equal(with_them.predict_proba(X, new), without.predict_proba(X, new))

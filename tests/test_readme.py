@@ -35,7 +35,7 @@ def test_the_code_prints_what_is_shown(tmp_path, monkeypatch):
         if kind == "python":
             assert printed(code, namespace) == (text if next_kind == "text" else "")
             shown += next_kind == "text"
-    assert shown == sum(kind == "text" for kind, _ in BLOCKS) == 6
+    assert shown == sum(kind == "text" for kind, _ in BLOCKS) == 7
 
 
 def test_the_demonstration_prints_what_is_shown(tmp_path, monkeypatch):

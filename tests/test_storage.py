@@ -14,7 +14,21 @@ from sklearn.model_selection import KFold
 
 from caltree import CalibrationTree
 
-from .helpers import FIXED, assert_probabilities, fixed_tree, make_frame, make_rows, same_tree
+from .helpers import (
+    FIXED,
+    FIXED_BOOSTED,
+    assert_probabilities,
+    boosted_tree,
+    fixed_boosted_tree,
+    fixed_tree,
+    make_frame,
+    make_rows,
+    same_tree,
+)
+
+every_engine = pytest.mark.parametrize(
+    "make", [fixed_tree, fixed_boosted_tree], ids=["shrunken", "boosted"]
+)
 
 # There and back
 
@@ -60,29 +74,64 @@ CATEGORIES = {
 }
 
 
+@every_engine
 @pytest.mark.parametrize("kind", CATEGORIES)
-def test_categories_of_every_type_survive(kind):
+def test_categories_of_every_type_survive(kind, make):
     values = pd.Series(CATEGORIES[kind], dtype=object if kind == "strings" else None)
     code = np.arange(60) % 3
     frame = pd.DataFrame({"c": values.iloc[code].reset_index(drop=True), "n": np.arange(60.0)})
     frame.loc[50:, "n"] = None
     y = np.where(np.arange(60) % 7 == 0, 0, code == 1).astype(int)
-    tree = fixed_tree().fit(frame, y, np.linspace(0.1, 0.9, 60))
+    tree = make().fit(frame, y, np.linspace(0.1, 0.9, 60))
     assert 0 in tree.tree_.attribute
     assert_survives(tree, frame, np.linspace(0.1, 0.9, 60))
 
 
-def test_everything_at_once_survives():
+CHOSEN = ("selection_", "splits_", "boosting_iterations_", "pruning_alpha_")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [CalibrationTree, boosted_tree, CalibrationTree.published],
+    ids=["shrunken", "boosted", "published"],
+)
+def test_everything_at_once_survives(make):
     frame, y, scores = make_frame()
-    tree = CalibrationTree(max_depth=5, random_state=3).fit(frame, y, scores)
+    tree = make(max_depth=5, random_state=3).fit(frame, y, scores)
+    assert tree.get_n_leaves() > 1
     again = assert_survives(tree, frame, scores)
     assert again.get_params() == tree.get_params()
     assert again.feature_names_in_.tolist() == list(frame.columns)
-    for name in ("n_features_in_", "score_type_", "boosting_iterations_", "pruning_alpha_"):
+    assert np.array_equal(again.feature_importances_, tree.feature_importances_)
+    for name in ("n_features_in_", "score_type_", "n_scores_", "extremes_", *CHOSEN):
         assert getattr(again, name) == getattr(tree, name)
     assert vars(again).keys() == vars(tree).keys()
     other = frame.assign(colour="mauve")
     assert np.array_equal(again.apply(other), tree.apply(other))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("score_type", ["probability", "logit", "margin"])
+@pytest.mark.parametrize("k", [1, 2])
+def test_scores_of_every_kind_survive(n_classes, score_type, k):
+    X, y, scores = make_rows(n_classes=n_classes)
+    scores = np.hstack([scores, scores[::-1]][:k])
+    tree = CalibrationTree(score_type=score_type).fit(X, y, scores)
+    again = assert_survives(tree, X, scores)
+    has_offset = score_type != "margin" and tree.tree_.n_scores > 1
+    assert again.tree_.offset is tree.tree_.offset is has_offset
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_scores_that_are_left_alone_survive(n_classes):
+    rng = np.random.default_rng(0)
+    scores = rng.dirichlet(np.ones(n_classes), 200)
+    y = (scores.cumsum(axis=1) < rng.random((200, 1))).sum(axis=1)
+    X = rng.normal(size=(200, 2))
+    tree = CalibrationTree().fit(X, y, scores)
+    assert tree.selection_[0] == {**tree.selection_[0], "candidate": "leave alone", "chosen": True}
+    assert np.array_equal(tree.predict_proba(X, scores), scores)
+    assert_survives(tree, X, scores)
 
 
 def test_a_column_without_values_survives():
@@ -213,16 +262,32 @@ def deep_list(depth):
     return nested
 
 
-@pytest.fixture(scope="module")
-def stored():
-    """The root splits on a number, its first child (node 1) on three colours."""
+def small_table():
+    """Attributes, labels and scores of which a number and three colours say all."""
     number = np.repeat([0.0, 1.0], 60)
     colour = np.tile(["red", "green", "blue"], 40)
     y = (number == 1) | (colour == "red")
     y[:10] = ~y[:10]
     frame = pd.DataFrame({"number": number, "colour": colour})
-    tree = fixed_tree().fit(frame, y.astype(int), np.linspace(0.1, 0.9, 120))
+    return frame, y.astype(int), np.linspace(0.1, 0.9, 120)
+
+
+@pytest.fixture(scope="module")
+def stored():
+    """The root splits on a number, its first child (node 1) on three colours."""
+    tree = fixed_boosted_tree().fit(*small_table())
     assert tree.tree_.attribute.tolist() == [0, 1, -1, -1, -1, -1]
+    assert tree.tree_.branches.tolist() == [0, 1, 2]
+    return tree.to_dict()
+
+
+@pytest.fixture(scope="module")
+def stored_local():
+    """The root divides the colours in two, both of its children split on a number."""
+    tree = CalibrationTree(splits="residual", max_depth=2).fit(*small_table())
+    assert tree.tree_.attribute.tolist() == [1, 0, 0, -1, -1, -1, -1]
+    assert tree.tree_.branches.tolist() == [0, 0, 1]
+    assert [row["chosen"] for row in tree.selection_] == [False, False, True]
     return tree.to_dict()
 
 
@@ -255,6 +320,9 @@ def stored():
         (("classes",), [float("nan"), 0.0], "classes"),
         (("classes",), "ab", "classes"),
         (("chosen",), {}, "chosen"),
+        (("chosen", "splits"), "cv", "splits must be one of"),
+        (("chosen", "splits"), None, "splits must be one of"),
+        (("chosen", "extra"), 1, "chosen"),
         (("chosen", "boosting_iterations"), 1.5, "numbers"),
         (("chosen", "pruning_alpha"), "cv", "numbers"),
         (("chosen", "pruning_alpha"), float("nan"), "numbers"),
@@ -270,12 +338,41 @@ def stored():
         (("tree", "attribute"), [True, False, True, True, True, True], "attribute"),
         (("tree", "attribute"), [-1, -1, -1, -1, -1, -1], "exactly one"),
         (("tree", "attribute"), deep_list(2000), "attribute"),
-        (("tree", "first_child", 0), 0, "before itself"),
-        (("tree", "first_child", 0), -1, "before itself"),
+        (("tree", "first_child", 0), 0, "cannot have"),
+        (("tree", "first_child", 0), -1, "cannot have"),
         (("tree", "first_child", 0), 3, "exactly one"),
-        (("tree", "first_child", 1), 1, "before itself"),
-        (("tree", "first_child", 1), 4, "exactly one"),
-        (("tree", "first_child", 1), 2**31 - 1, "exactly one"),
+        (("tree", "first_child", 1), 1, "cannot have"),
+        (("tree", "first_child", 1), 4, "cannot have"),
+        (("tree", "first_child", 1), 2**31 - 1, "cannot have"),
+        (("tree", "n_children"), [2, 3], "entries"),
+        (("tree", "n_children", 0), 3, "splits numbers into 3 parts"),
+        (("tree", "n_children", 0), 1, "splits numbers into 1 parts"),
+        (("tree", "n_children", 1), 2, "a child it lacks"),
+        (("tree", "n_children", 1), 0, "a child it lacks"),
+        (("tree", "n_children", 1), -1, "a child it lacks"),
+        (("tree", "n_children", 1), 4, "cannot have"),
+        (("tree", "missing"), [0], "entries"),
+        (("tree", "missing", 0), 2, "a child it lacks"),
+        (("tree", "missing", 1), 3, "a child it lacks"),
+        (("tree", "missing", 1), -1, "a child it lacks"),
+        (("tree", "missing", 1), 0.5, "missing"),
+        (("tree", "missing_rows"), [0.0], "entries"),
+        (("tree", "missing_rows", 0), float("nan"), "not finite"),
+        (("tree", "table"), [-1], "entries"),
+        (("tree", "table", 1), -1, "no table"),
+        (("tree", "table", 1), 1, "no table"),
+        (("tree", "table", 1), 2**31 - 1, "no table"),
+        (("tree", "branches"), [], "no table"),
+        (("tree", "branches"), [0, 1], "no table"),
+        (("tree", "branches"), None, "branches"),
+        (("tree", "branches"), [[0, 1, 2]], "branches"),
+        (("tree", "branches", 0), 3, "a child it lacks"),
+        (("tree", "branches", 0), -1, "a child it lacks"),
+        (("tree", "branches"), [True, False, True], "branches"),
+        (("tree", "gain"), [0.0], "entries"),
+        (("tree", "gain", 0), float("inf"), "not finite"),
+        (("tree", "offset"), 1, "offset of a stored tree must be true or false"),
+        (("tree", "offset"), None, "offset of a stored tree must be true or false"),
         (("tree", "threshold"), [0.0], "entries"),
         (("tree", "threshold", 0), float("inf"), "not finite"),
         (("tree", "threshold", 0), "0", "threshold"),
@@ -302,13 +399,56 @@ def stored():
         (("tree", "attributes", "columns"), deep_list(2000), "attributes"),
         (("tree", "attributes", "columns", 0, "fill"), 10**400, "fill"),
         (("tree", "attributes", "columns", 1, "fill"), 3, "fill"),
-        (("tree", "attributes", "columns", 1, "categories"), ["red"], "exactly one"),
+        (("tree", "attributes", "columns", 1, "categories"), ["red", "blue", "a", "b"], "no table"),
     ],
 )
 def test_malformed_trees_are_refused(stored, path, value, message):
+    assert_refused(stored, path, value, message)
+
+
+def assert_refused(stored, path, value, message):
     with pytest.raises(ValueError, match=message) as caught:
         CalibrationTree.from_dict(replaced(stored, path, value))
     assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize("node", [0, 1])
+def test_a_node_cannot_have_more_children_than_the_tree_has_nodes(stored, node):
+    assert_refused(stored, ("tree", "n_children", node), 2**31 - 1, "cannot have")
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (("selection",), None, "must list candidates and losses"),
+        (("selection",), {}, "must list candidates and losses"),
+        (("selection",), [None], "must list candidates and losses"),
+        (("selection",), deep_list(2000), "must list candidates and losses"),
+        (("selection", 0), {"candidate": "global"}, "must list candidates and losses"),
+        (("selection", 0, "extra"), 1, "must list candidates and losses"),
+        (("selection", 0, "candidate"), 1, "must list candidates and losses"),
+        (("selection", 0, "loss"), "0.5", "must list candidates and losses"),
+        (("selection", 0, "loss"), True, "must list candidates and losses"),
+        (("selection", 2, "chosen"), 1, "must list candidates and losses"),
+        (("selection", 2, "chosen"), False, "must say what was chosen"),
+        (("tree", "n_children", 0), 3, "exactly one"),
+        (("tree", "branches"), [0, 0, 2], "a child it lacks"),
+        (("tree", "branches"), [0, 0], "no table"),
+        (("tree", "table", 0), 1, "no table"),
+        (("tree", "first_child", 2), 3, "exactly one"),
+    ],
+)
+def test_malformed_trees_of_shrunken_node_models_are_refused(stored_local, path, value, message):
+    assert_refused(stored_local, path, value, message)
+
+
+def test_margins_are_neither_left_alone_nor_probabilities_to_correct(stored_local):
+    message = "margins of a stored calibrator cannot be left alone"
+    selection = [
+        {**row, "chosen": row["candidate"] == "leave alone"} for row in stored_local["selection"]
+    ]
+    assert_refused({**stored_local, "selection": selection}, ("score_type",), "margin", message)
+    assert_refused({**stored_local, "score_type": "margin"}, ("tree", "offset"), True, message)
 
 
 def replaced(stored, path, value):
@@ -342,10 +482,11 @@ junk = st.recursive(
 )
 
 
+@pytest.mark.parametrize("fixture", ["stored", "stored_local"])
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(data=st.data())
-def test_a_mutated_tree_is_refused_or_predicts(stored, data):
-    changed = copy.deepcopy(stored)
+def test_a_mutated_tree_is_refused_or_predicts(request, fixture, data):
+    changed = copy.deepcopy(request.getfixturevalue(fixture))
     for _ in range(data.draw(st.integers(1, 2))):
         *way, key = data.draw(st.sampled_from(list(paths(changed))[1:] or [("x",)]))
         inner = changed
@@ -363,7 +504,7 @@ def test_a_mutated_tree_is_refused_or_predicts(stored, data):
         tree = CalibrationTree.from_dict(changed)
     except ValueError:
         return
-    width = tree.tree_.n_scores
+    width = tree.n_scores_
     given_scores = np.column_stack([scores] * width)
     try:
         probabilities = tree.predict_proba(frame, given_scores)
@@ -373,11 +514,18 @@ def test_a_mutated_tree_is_refused_or_predicts(stored, data):
         return
     assert_probabilities(probabilities)
     assert tree.to_text() and tree.get_depth() >= 0
+    assert len(tree.feature_importances_) == 2
+
+
+@pytest.mark.parametrize("name", sorted(FIXED_BOOSTED))
+def test_stored_parameters_are_the_parameters(stored, name):
+    assert stored["params"][name] == FIXED_BOOSTED[name]
 
 
 @pytest.mark.parametrize("name", sorted(FIXED))
-def test_stored_parameters_are_the_parameters(stored, name):
-    assert stored["params"][name] == FIXED[name]
+def test_stored_parameters_of_a_tree_of_shrunken_node_models(name):
+    X, y, scores = make_rows()
+    assert fixed_tree().fit(X, y, scores).to_dict()["params"][name] == FIXED[name]
 
 
 def test_lists_of_nominal_columns_are_stored_with_the_other_parameters(tmp_path):

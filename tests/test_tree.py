@@ -17,7 +17,25 @@ from sklearn.model_selection import StratifiedKFold
 
 from caltree import CalibrationTree
 
-from .helpers import FIXED, assert_probabilities, fixed_tree, make_frame, make_rows, same_tree
+from .helpers import (
+    BOOSTED,
+    FIXED,
+    FIXED_BOOSTED,
+    assert_probabilities,
+    boosted_tree,
+    fixed_boosted_tree,
+    fixed_tree,
+    make_frame,
+    make_rows,
+    same_tree,
+)
+
+both_engines = pytest.mark.parametrize(
+    "make", [CalibrationTree, boosted_tree], ids=["shrunken", "boosted"]
+)
+both_fixed_engines = pytest.mark.parametrize(
+    "make", [fixed_tree, fixed_boosted_tree], ids=["shrunken", "boosted"]
+)
 
 
 def squared_error(probabilities, y):
@@ -44,7 +62,7 @@ def frequencies(tree, X, y):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("params", [{}, FIXED], ids=["chosen", "fixed"])
+@pytest.mark.parametrize("params", [BOOSTED, FIXED_BOOSTED], ids=["chosen", "fixed"])
 def test_a_classifier_that_answers_the_prior_comes_out_as_a_decision_tree(n_classes, params):
     X, y = make_checkerboard(n_classes=n_classes)
     prior = np.tile(np.bincount(y) / len(y), (len(y), 1))
@@ -55,20 +73,47 @@ def test_a_classifier_that_answers_the_prior_comes_out_as_a_decision_tree(n_clas
     assert squared_error(probabilities, y) < 0.8 * squared_error(prior, y)
 
 
-@pytest.mark.parametrize("scores", [0.0, 0.5, 1.0, -3.7, 1e100, 1e-320])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("params", [{}, {**FIXED, "max_depth": 3}], ids=["chosen", "fixed"])
+def test_shrunken_node_models_come_close_to_a_decision_tree(n_classes, params):
+    X, y = make_checkerboard(n_classes=n_classes)
+    prior = np.tile(np.bincount(y) / len(y), (len(y), 1))
+    tree = CalibrationTree(min_samples_leaf=25, **params).fit(X, y, prior)
+    probabilities = tree.predict_proba(X, prior)
+    assert tree.get_n_leaves() >= 3
+    expected = frequencies(tree, X, y)
+    assert np.array_equal(probabilities.argmax(axis=1), expected.argmax(axis=1))
+    np.testing.assert_allclose(probabilities, expected, rtol=0, atol=0.1)
+    assert squared_error(probabilities, y) < 0.8 * squared_error(prior, y)
+
+
+CONSTANT = pytest.mark.parametrize("scores", [0.0, 0.5, 1.0, -3.7, 1e100, 1e-320])
+
+
+@CONSTANT
 def test_any_constant_score_will_do(scores):
     X, y = make_checkerboard()
     constant = np.full(len(y), scores)
-    tree = CalibrationTree(min_samples_leaf=5).fit(X, y, constant)
+    tree = boosted_tree(min_samples_leaf=5).fit(X, y, constant)
     expected = frequencies(tree, X, y)
     np.testing.assert_allclose(tree.predict_proba(X, constant), expected, rtol=0, atol=1e-12)
+
+
+@CONSTANT
+def test_any_constant_score_will_do_for_shrunken_node_models(scores):
+    X, y = make_checkerboard()
+    constant = np.full(len(y), scores)
+    tree = CalibrationTree(min_samples_leaf=25).fit(X, y, constant)
+    assert tree.get_n_leaves() >= 3
+    expected = frequencies(tree, X, y)
+    np.testing.assert_allclose(tree.predict_proba(X, constant), expected, rtol=0, atol=0.05)
 
 
 def test_scores_that_are_constant_in_one_node_only():
     X, y, scores = make_rows(500)
     X[:, 0] = X[:, 0] > 0.3
     scores[X[:, 0] == 1] = [0.3, 0.7]
-    tree = fixed_tree(max_depth=1).fit(X, y, scores)
+    tree = fixed_boosted_tree(max_depth=1).fit(X, y, scores)
     constant = tree.apply(X) == 2
     assert np.array_equal(constant, X[:, 0] == 1)
     probabilities = tree.predict_proba(X, scores)
@@ -96,17 +141,18 @@ EXTREMES = [0.0, -0.0, 1e-320, -1e-320, 1e-8, 1.0, -1.0, 700.0, -800.0, 1e6, -1e
     seed=st.integers(0, 999),
     values=st.lists(st.sampled_from(EXTREMES), min_size=1, max_size=4),
     shape=st.sampled_from([(2, 1), (2, 2), (3, 3), (3, 6)]),
+    params=st.sampled_from([{}, FIXED, BOOSTED, FIXED_BOOSTED]),
     published=st.booleans(),
-    fixed=st.booleans(),
 )
-def test_extreme_margins_give_probabilities(seed, values, shape, published, fixed):
+def test_extreme_margins_give_probabilities(seed, values, shape, params, published):
     n_classes, n_columns = shape
     rng = np.random.default_rng(seed)
     X, y = make_checkerboard(60, n_classes, seed)
     scores = rng.choice(values, (60, n_columns))
-    params = {"score_type": "margin", "max_boosting_iterations": 20, **(FIXED if fixed else {})}
-    make = CalibrationTree.published if published else CalibrationTree
-    tree = make(**params).fit(X, y, scores)
+    params = {"score_type": "margin", "max_boosting_iterations": 20, **params}
+    if published:
+        params |= {"constant_scores": "ignore", "extremes": "published"}
+    tree = CalibrationTree(**params).fit(X, y, scores)
     assert_probabilities(tree.predict_proba(X, scores))
     assert_probabilities(tree.predict_proba(X, rng.choice(EXTREMES, scores.shape)))
     assert np.isfinite(tree.tree_.coefficients).all()
@@ -118,21 +164,21 @@ def test_extreme_margins_give_probabilities(seed, values, shape, published, fixe
     values=st.lists(
         st.sampled_from([0.0, 1.0, 1e-320, 1e-16, 0.5, 1 - 1e-16]), min_size=1, max_size=4
     ),
-    published=st.booleans(),
+    make=st.sampled_from([CalibrationTree, boosted_tree, CalibrationTree.published]),
 )
-def test_extreme_probabilities_give_probabilities(seed, values, published):
+def test_extreme_probabilities_give_probabilities(seed, values, make):
     X, y = make_checkerboard(60, 2, seed)
     p = np.random.default_rng(seed).choice(values, 60)
-    make = CalibrationTree.published if published else CalibrationTree
     for scores in (p, np.column_stack([1 - p, p])):
         tree = make(max_boosting_iterations=20).fit(X, y, scores)
         assert tree.score_type_ == "probability"
         assert_probabilities(tree.predict_proba(X, scores))
 
 
-def test_certainty_that_is_right_stays_almost_certain():
+@both_engines
+def test_certainty_that_is_right_stays_almost_certain(make):
     X, y = make_checkerboard()
-    tree = CalibrationTree().fit(X, y, y.astype(float))
+    tree = make().fit(X, y, y.astype(float))
     assert tree.predict_proba(X, y.astype(float))[np.arange(len(y)), y].min() > 0.99
 
 
@@ -141,6 +187,12 @@ def test_certainty_that_is_right_stays_almost_certain():
 
 def test_parameters_are_kept_as_given():
     params = {
+        "splits": "gain_ratio",
+        "node_models": "logitboost",
+        "penalty": 0.5,
+        "objective": "log_loss",
+        "do_no_harm": False,
+        "max_bins": 9,
         "min_samples_split": 20,
         "min_samples_leaf": 3.5,
         "max_depth": 4,
@@ -178,10 +230,10 @@ def test_fit_changes_neither_parameters_nor_data():
             assert pd.DataFrame(before).equals(pd.DataFrame(after))
 
 
-def test_published_differs_in_constant_scores_and_extremes():
+def test_published_differs_in_its_engine_in_constant_scores_and_extremes():
     ours, published = CalibrationTree().get_params(), CalibrationTree.published().get_params()
-    differing = {name for name in ours if ours[name] != published[name]}
-    assert differing == {"constant_scores", "extremes"}
+    differing = {name: published[name] for name in ours if ours[name] != published[name]}
+    assert differing == {**BOOSTED, "constant_scores": "ignore", "extremes": "published"}
     assert CalibrationTree.published(cv=7, n_jobs=2).get_params() == published | {
         "cv": 7,
         "n_jobs": 2,
@@ -216,25 +268,41 @@ def test_fitted_attributes():
     assert tree.n_features_in_ == 6
     assert tree.feature_names_in_.tolist() == list(frame.columns)
     assert tree.score_type_ == "probability"
+    assert [row["candidate"] for row in tree.selection_] == ["leave alone", "global", "local"]
+    assert [row["chosen"] for row in tree.selection_] == [False, False, True]
+    assert tree.splits_ in ("residual", "gain_ratio")
+    assert tree.boosting_iterations_ is None and tree.boosting_rmse_ is None
+    assert tree.feature_importances_.shape == (6,)
 
 
-def test_fitting_again_forgets_what_was():
+@pytest.mark.parametrize(
+    ("before", "after", "iterations"),
+    [({}, FIXED, None), (BOOSTED, FIXED_BOOSTED, 3), (BOOSTED, FIXED, None), ({}, BOOSTED, 1)],
+    ids=["shrunken", "boosted", "to shrunken", "to boosted"],
+)
+def test_fitting_again_forgets_what_was(before, after, iterations):
     frame, y, scores = make_frame()
     X, y3, scores3 = make_rows(n_classes=3)
-    tree = CalibrationTree().fit(frame, np.array(["no", "yes"])[y], scores)
-    tree.set_params(**FIXED, score_type="margin").fit(X, y3, scores3)
-    fresh = fixed_tree(score_type="margin").fit(X, y3, scores3)
+    tree = CalibrationTree(**before).fit(frame, np.array(["no", "yes"])[y], scores)
+    after = {**after, "score_type": "margin", "pruning": None}
+    if "node_models" in after:
+        after["boosting_iterations"] = iterations
+    fresh = CalibrationTree(**after).fit(X, y3, scores3)
+    tree.set_params(**fresh.get_params()).fit(X, y3, scores3)
     assert not hasattr(tree, "feature_names_in_")
     assert vars(tree).keys() == vars(fresh).keys()
     assert tree.n_features_in_ == 3 and tree.classes_.tolist() == [0, 1, 2]
     assert tree.boosting_rmse_ is None and tree.pruning_path_ is None
-    assert tree.pruning_alpha_ is None and tree.boosting_iterations_ == 3
+    assert tree.pruning_alpha_ is None and tree.boosting_iterations_ == iterations
+    assert tree.selection_ == [] and tree.splits_ == after["splits"]
     assert same_tree(tree, fresh)
 
 
-def test_copies_predict_the_same():
+@both_engines
+def test_copies_predict_the_same(make):
     frame, y, scores = make_frame()
-    tree = CalibrationTree().fit(frame, y, scores)
+    tree = make().fit(frame, y, scores)
+    assert tree.get_n_leaves() > 1
     fresh = pickle.loads(pickle.dumps(tree))
     expected = tree.predict_proba(frame, scores)
     for other in (fresh, pickle.loads(pickle.dumps(tree)), copy.deepcopy(tree), copy.copy(tree)):
@@ -243,9 +311,11 @@ def test_copies_predict_the_same():
         assert other.get_params() == tree.get_params()
 
 
-def test_a_pickle_is_read_by_another_process(tmp_path):
-    X, y, scores = make_rows()
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_pickle_is_read_by_another_process(tmp_path, n_classes):
+    X, y, scores = make_rows(n_classes=n_classes)
     tree = CalibrationTree().fit(X, y, scores)
+    assert tree.get_n_leaves() > 1
     expected = tree.predict_proba(X, scores)
     (tmp_path / "tree.pickle").write_bytes(pickle.dumps((tree, X, scores)))
     code = (
@@ -262,51 +332,58 @@ def test_a_pickle_is_read_by_another_process(tmp_path):
 
 def everything(tree):
     return [
+        tree.selection_,
+        tree.splits_,
         tree.boosting_iterations_,
-        tree.boosting_rmse_.tolist(),
+        None if tree.boosting_rmse_ is None else tree.boosting_rmse_.tolist(),
         tree.pruning_alpha_,
         [part.tolist() for part in tree.pruning_path_],
         tree.tree_.to_dict(),
     ]
 
 
+@both_engines
 @pytest.mark.parametrize("n_jobs", [1, 2, -1])
-def test_threads_change_nothing(n_jobs):
+def test_threads_change_nothing(n_jobs, make):
     frame, y, scores = make_frame()
-    expected = CalibrationTree().fit(frame, y, scores)
-    tree = CalibrationTree(n_jobs=n_jobs).fit(frame, y, scores)
+    expected = make().fit(frame, y, scores)
+    assert expected.get_n_leaves() > 1
+    tree = make(n_jobs=n_jobs).fit(frame, y, scores)
     assert everything(tree) == everything(expected)
 
 
+@both_engines
 @pytest.mark.parametrize("backend", ["threading", "loky", "sequential"])
-def test_any_joblib_backend_will_do(backend):
+def test_any_joblib_backend_will_do(backend, make):
     X, y, scores = make_rows()
-    expected = everything(CalibrationTree().fit(X, y, scores))
+    expected = everything(make().fit(X, y, scores))
     with joblib.parallel_config(backend, n_jobs=2):
-        assert everything(CalibrationTree().fit(X, y, scores)) == expected
+        assert everything(make().fit(X, y, scores)) == expected
 
 
-def test_trees_can_be_fitted_and_asked_in_threads():
+@both_engines
+def test_trees_can_be_fitted_and_asked_in_threads(make):
     X, y, scores = make_rows()
-    tree = CalibrationTree().fit(X, y, scores)
+    tree = make().fit(X, y, scores)
 
     def work(_):
-        again = CalibrationTree().fit(X, y, scores)
+        again = make().fit(X, y, scores)
         return everything(again), tree.predict_proba(X, scores).tolist()
 
     answers = joblib.Parallel(n_jobs=4, prefer="threads")(map(joblib.delayed(work), range(8)))
     assert all(answer == (everything(tree), answers[0][1]) for answer in answers)
 
 
-def test_random_state_decides_the_folds():
+@both_engines
+def test_random_state_decides_the_folds(make):
     X, y, scores = make_rows()
 
     def fit(random_state):
-        return everything(CalibrationTree(random_state=random_state).fit(X, y, scores))
+        return everything(make(random_state=random_state).fit(X, y, scores))
 
     assert fit(3) == fit(3) == fit(np.random.RandomState(3))
     assert fit(None) == fit(None)
-    curves = {tuple(fit(seed)[1]) for seed in (None, 0, 1, 2)}
+    curves = {str(fit(seed)[:-1]) for seed in (None, 0, 1, 2)}
     assert len(curves) == 4
 
 
@@ -327,9 +404,10 @@ def leaves_by_depth(tree):
     return depths[model.attribute < 0]
 
 
-def test_leaves_and_depth_agree_with_apply(rows):
+@both_fixed_engines
+def test_leaves_and_depth_agree_with_apply(rows, make):
     X, y, scores = rows
-    tree = fixed_tree().fit(X, y, scores)
+    tree = make().fit(X, y, scores)
     leaves, counts = np.unique(tree.apply(X), return_counts=True)
     assert len(leaves) == tree.get_n_leaves() > 8
     assert (tree.tree_.attribute[leaves] == -1).all()
@@ -337,40 +415,50 @@ def test_leaves_and_depth_agree_with_apply(rows):
     assert tree.get_depth() == leaves_by_depth(tree).max() > 3
 
 
+@both_fixed_engines
 @pytest.mark.parametrize("max_depth", [0, 1, 2, 3])
-def test_max_depth_is_obeyed(max_depth, rows):
+def test_max_depth_is_obeyed(max_depth, rows, make):
     X, y, scores = rows
-    tree = fixed_tree(max_depth=max_depth).fit(X, y, scores)
+    tree = make(max_depth=max_depth).fit(X, y, scores)
     assert tree.get_depth() == max_depth
     assert tree.get_n_leaves() <= 2**max_depth
     if max_depth == 0:
         assert tree.get_n_leaves() == 1 and (tree.apply(X) == 0).all()
 
 
+@both_fixed_engines
 @pytest.mark.parametrize("least", [2, 40, 100.5, 800, 801])
-def test_min_samples_split_is_obeyed(least, rows):
+def test_min_samples_split_is_obeyed(least, rows, make):
     X, y, scores = rows
-    model = fixed_tree(min_samples_split=least).fit(X, y, scores).tree_
+    model = make(min_samples_split=least).fit(X, y, scores).tree_
     split = model.n_rows[model.attribute >= 0]
     assert (split >= least).all()
     assert (len(split) > 0) == (least <= 800)
 
 
+@both_fixed_engines
 @pytest.mark.parametrize("least", [1, 30, 60.5, 400])
-def test_min_samples_leaf_is_obeyed(least, rows):
+def test_min_samples_leaf_is_obeyed(least, rows, make):
     X, y, scores = rows
-    tree = fixed_tree(min_samples_leaf=least).fit(X, y, scores)
+    tree = make(min_samples_leaf=least).fit(X, y, scores)
     assert np.bincount(tree.apply(X))[np.unique(tree.apply(X))].min() >= least
 
 
-def test_stronger_pruning_leaves_fewer_leaves(rows):
+# What a leaf must gain in mean squared error, or in mean deviance.
+STRENGTHS = {
+    boosted_tree: [0.0, 1e-6, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 1.0],
+    fixed_tree: [0.0, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 1.0, 100.0],
+}
+
+
+@pytest.mark.parametrize("make", STRENGTHS, ids=["boosted", "shrunken"])
+def test_stronger_pruning_leaves_fewer_leaves(rows, make):
     X, y, scores = rows
 
     def n_leaves(pruning):
-        return CalibrationTree(boosting_iterations=3, pruning=pruning).fit(X, y, scores)
+        return make(boosting_iterations=3, pruning=pruning).fit(X, y, scores)
 
-    strengths = [0.0, 1e-6, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 1.0]
-    leaves = [n_leaves(pruning).get_n_leaves() for pruning in strengths]
+    leaves = [n_leaves(pruning).get_n_leaves() for pruning in STRENGTHS[make]]
     assert leaves == sorted(leaves, reverse=True)
     assert len(set(leaves)) > 4 and leaves[-1] == 1
     grown, chosen = n_leaves(None), n_leaves("cv")
@@ -378,50 +466,75 @@ def test_stronger_pruning_leaves_fewer_leaves(rows):
     assert chosen.get_n_leaves() == n_leaves(chosen.pruning_alpha_).get_n_leaves()
 
 
-def test_pruning_never_adds_a_split(rows):
+@pytest.mark.parametrize(
+    ("make", "strength"),
+    [(fixed_boosted_tree, 3e-4), (fixed_tree, 3e-3)],
+    ids=["boosted", "shrunken"],
+)
+def test_pruning_never_adds_a_split(rows, make, strength):
     X, y, scores = rows
-    grown = fixed_tree().fit(X, y, scores)
-    pruned = fixed_tree(pruning=3e-4).fit(X, y, scores)
+    grown = make().fit(X, y, scores)
+    pruned = make(pruning=strength).fit(X, y, scores)
     assert 1 < pruned.get_n_leaves() < grown.get_n_leaves()
     leaf_of = {}
     for fine, coarse in zip(grown.apply(X), pruned.apply(X), strict=True):
         assert leaf_of.setdefault(fine, coarse) == coarse
 
 
-def test_the_best_iteration_and_strength_are_chosen(rows):
+@both_engines
+def test_the_best_strength_is_chosen(rows, make):
     X, y, scores = rows
-    tree = CalibrationTree().fit(X, y, scores)
-    assert 0 < tree.boosting_iterations_ == np.argmin(tree.boosting_rmse_)
+    tree = make().fit(X, y, scores)
     strengths, rmse = tree.pruning_path_
     assert len(strengths) == len(rmse) > 1
     assert tree.pruning_alpha_ == strengths[rmse == rmse.min()].max()
 
 
+def test_the_best_iteration_is_chosen(rows):
+    X, y, scores = rows
+    tree = boosted_tree().fit(X, y, scores)
+    assert 0 < tree.boosting_iterations_ == np.argmin(tree.boosting_rmse_)
+
+
+def test_the_better_splits_are_chosen(rows):
+    X, y, scores = rows
+    losses = {
+        splits: CalibrationTree(splits=splits).fit(X, y, scores).pruning_path_[1].min()
+        for splits in ("residual", "gain_ratio")
+    }
+    tree = CalibrationTree().fit(X, y, scores)
+    assert len(set(losses.values())) == 2
+    assert tree.splits_ == min(losses, key=losses.get)
+    assert tree.pruning_path_[1].min() == losses[tree.splits_]
+
+
 def test_max_boosting_iterations_is_obeyed(rows):
     X, y, scores = rows
-    tree = CalibrationTree(max_boosting_iterations=1).fit(X, y, scores)
+    tree = boosted_tree(max_boosting_iterations=1).fit(X, y, scores)
     assert len(tree.boosting_rmse_) == 2 and tree.boosting_iterations_ == 1
 
 
-def test_the_structure_does_not_depend_on_the_order_of_the_rows():
+@both_fixed_engines
+def test_the_structure_does_not_depend_on_the_order_of_the_rows(make):
     frame, y, scores = make_frame(600)
     order = np.random.default_rng(0).permutation(len(y))
-    tree = fixed_tree().fit(frame, y, scores)
-    shuffled = fixed_tree().fit(frame.iloc[order], y[order], scores[order])
+    tree = make().fit(frame, y, scores)
+    shuffled = make().fit(frame.iloc[order], y[order], scores[order])
     assert tree.get_n_leaves() > 8
-    assert np.array_equal(tree.tree_.attribute, shuffled.tree_.attribute)
-    assert np.array_equal(tree.tree_.n_rows, shuffled.tree_.n_rows)
+    for name in ("attribute", "first_child", "n_rows", "missing", "missing_rows", "branches"):
+        assert np.array_equal(getattr(tree.tree_, name), getattr(shuffled.tree_, name))
     np.testing.assert_allclose(tree.tree_.threshold, shuffled.tree_.threshold, atol=1e-12)
     np.testing.assert_allclose(
         tree.predict_proba(frame, scores), shuffled.predict_proba(frame, scores), atol=1e-9
     )
 
 
-def test_the_tree_helps_where_the_classifier_is_wrong_by_region(rows):
+@both_engines
+def test_the_tree_helps_where_the_classifier_is_wrong_by_region(rows, make):
     X, y, scores = rows
     X_new, y_new, scores_new = make_rows(800, n_classes=3, seed=2, round_to=1)
-    tree = CalibrationTree().fit(X, y, scores)
-    root = CalibrationTree(max_depth=0).fit(X, y, scores)
+    tree = make().fit(X, y, scores)
+    root = make(max_depth=0).fit(X, y, scores)
     before = squared_error(scores_new, y_new)
     at_the_root = squared_error(root.predict_proba(X_new, scores_new), y_new)
     assert squared_error(tree.predict_proba(X_new, scores_new), y_new) < 0.95 * at_the_root

@@ -19,7 +19,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from caltree import _core
-from caltree.selection import Made, Recipe, _choose_alpha, make_folds, make_tree
+from caltree.attributes import Attribute, Attributes
+from caltree.folds import make_folds
+from caltree.selection import Made, Problem, Recipe, _choose_alpha, make_tree
 
 from . import spec
 from .spec.boosting import rmse, softmax
@@ -82,6 +84,22 @@ class Case:
             self.n_classes,
             np.asfortranarray(self.scores),
             weights,
+        )
+
+    def problem(self) -> Problem:
+        known = [
+            Attribute(f"x{a}", tuple(range(count)) if count else None, fill)
+            for a, (count, fill) in enumerate(zip(self.n_categories, self.fills, strict=True))
+        ]
+        return Problem(
+            known=Attributes(tuple(known), None),
+            matrix=self.X,
+            labels=self.y.astype(np.uint16),
+            n_classes=self.n_classes,
+            odds=np.asfortranarray(self.scores),
+            offset=None,
+            raw=None,
+            weights=None,
         )
 
     def folds(self) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -193,7 +211,9 @@ def core_tree(
     depth = 2**31 if max_depth is None else max_depth
     structure = _core.grow(training, rows, min_samples_split, min_samples_leaf, depth)
     models = _core.fit_models(training, structure, rows, held_out, iterations, 200, 5, False, True)
-    arrays = _core.finished_tree(structure, models, None, case.n_classes)
+    arrays = _core.finished_tree(structure, models, None)
+    shape = (len(structure), case.n_classes, -1)
+    arrays["coefficients"] = arrays["coefficients"].reshape(shape)
     return CoreTree(structure, models, arrays)
 
 
@@ -204,6 +224,7 @@ def side_by_side(
     assert arrays["n_rows"][index] == node.n
     assert arrays["attribute"][index] == (-1 if node.is_leaf else node.attribute)
     yield index, node
+    assert arrays["n_children"][index] == len(node.children)
     if node.is_leaf:
         assert arrays["first_child"][index] == -1
         return
@@ -215,18 +236,6 @@ def side_by_side(
 
 def node_probabilities(coefficients: np.ndarray, scores: np.ndarray) -> np.ndarray:
     return softmax(coefficients[:, 0] + scores @ coefficients[:, 1:].T)
-
-
-def core_probabilities(case: Case, arrays: dict[str, Any]) -> np.ndarray:
-    predictor = _core.Predictor(
-        arrays["attribute"],
-        arrays["threshold"],
-        arrays["first_child"],
-        arrays["coefficients"],
-        case.n_categories,
-        case.fills,
-    )
-    return predictor.probabilities(case.X, np.asfortranarray(case.scores))
 
 
 def is_shaky(result: Callable[[Case], np.ndarray], case: Case, difference: float) -> bool:
@@ -353,13 +362,33 @@ def test_pruning_sequences_of_the_same_tree():
         expected = spec_sequence(case)
         difference = np.inf
         if expected.shape == (2, len(alphas)):
-            difference = np.abs(np.stack([alphas, errors]) - expected).max()
+            difference = np.abs(np.stack([alphas, np.sqrt(errors)]) - expected).max()
         outcomes[difference <= 1e-9] += 1
         if difference > 1e-9:
             assert is_shaky(spec_sequence, case, min(difference, 1e-3))
 
     check()
     assert outcomes[True] > 20 * outcomes[False]
+
+
+def recipe(**changes: Any) -> Recipe:
+    """How the published tree is made, but for the most iterations."""
+    published = {
+        "splits": "gain_ratio",
+        "node_models": "logitboost",
+        "min_samples_split": 16,
+        "min_samples_leaf": 2,
+        "max_depth": None,
+        "penalty": 0.05,
+        "max_bins": 255,
+        "boosting_iterations": None,
+        "max_boosting_iterations": 60,
+        "pruning": "cv",
+        "constant_scores_give_frequencies": False,
+        "objective": "rmse",
+        "do_no_harm": False,
+    }
+    return Recipe(**{**published, **changes})
 
 
 # Few different numbers, all with exact sums: ties, and alphas that fall, are the rule.
@@ -375,9 +404,8 @@ curves = alphas.flatmap(
 @examples(200)
 @given(alphas, st.lists(curves, min_size=1, max_size=3))
 def test_the_choice_of_the_pruning_strength(alphas, curves):
-    chosen, (strengths, errors) = _choose_alpha(
-        np.array(alphas), [(np.array(a), np.array(e)) for a, e in curves]
-    )
+    sequences = [(np.array(a), np.square(e)) for a, e in curves]
+    chosen, (strengths, errors) = _choose_alpha(np.array(alphas), sequences, recipe())
     expected = strengths_tried(alphas, curves)
     np.testing.assert_allclose(strengths, expected[0], rtol=1e-15)
     np.testing.assert_allclose(errors * len(curves), expected[1], rtol=1e-15)
@@ -388,14 +416,8 @@ def test_the_choice_of_the_pruning_strength(alphas, curves):
 
 
 def core_made(case: Case, iterations: int | None, pruning: Any, limits: dict[str, Any]) -> Made:
-    recipe = Recipe(
-        boosting_iterations=iterations,
-        max_boosting_iterations=60,
-        pruning=pruning,
-        constant_scores_give_frequencies=False,
-        **limits,
-    )
-    return make_tree(case.training(), len(case.y), case.n_classes, case.folds(), recipe, None)
+    wanted = recipe(boosting_iterations=iterations, pruning=pruning, **limits)
+    return make_tree(case.problem(), case.folds(), wanted, None)
 
 
 def spec_made(case: Case, iterations: int | None, pruning: Any, limits: dict[str, Any]) -> SpecTree:
@@ -424,7 +446,7 @@ def test_the_whole_tree():
     )
     def check(case, iterations, pruning, limits):
         made = core_made(case, iterations, pruning, limits)
-        probabilities = core_probabilities(case, made.arrays)
+        probabilities = made.tree.probabilities(case.X, np.asfortranarray(case.scores))
         expected = spec_made(case, iterations, pruning, limits)
 
         def agrees(tree):
@@ -504,6 +526,6 @@ def test_constant_scores_leave_every_class_equally_likely(n_classes):
     published = {"min_samples_split": 16, "min_samples_leaf": 2, "max_depth": None}
     made = core_made(case, None, "cv", published)
     expected = spec_made(case, None, "cv", published)
-    assert (made.boosting_iterations, len(made.arrays["n_rows"])) == (0, 1)
+    assert (made.boosting_iterations, made.tree.n_nodes) == (0, 1)
     assert (expected.boosting_iterations, expected.root.is_leaf) == (0, True)
-    np.testing.assert_array_equal(made.arrays["coefficients"], 0.0)
+    np.testing.assert_array_equal(made.tree.coefficients, 0.0)

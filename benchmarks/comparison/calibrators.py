@@ -7,8 +7,13 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
-import caltree
-from caltree import CalibrationTree, IdentityCalibrator, IsotonicScaling, PlattScaling
+from caltree import (
+    CalibrationForest,
+    CalibrationTree,
+    IdentityCalibrator,
+    IsotonicScaling,
+    PlattScaling,
+)
 
 from . import peers
 
@@ -37,20 +42,33 @@ CALIBRATORS: Mapping[str, Entry] = {
     "mcgrad": Entry(lambda seed: peers.MCGrad(random_state=seed), "mcgrad", only_two_classes=True),
     "published": Entry(lambda seed: CalibrationTree.published()),
     "tree": Entry(lambda seed: CalibrationTree()),
-    "forest": Entry(lambda seed: _forest()(random_state=seed)),
+    "forest": Entry(lambda seed: CalibrationForest(random_state=seed)),
 }
+
+VARIANTS: Mapping[str, Entry] = {
+    "tree_residual": Entry(lambda seed: CalibrationTree(splits="residual")),
+    "tree_gain_ratio": Entry(lambda seed: CalibrationTree(splits="gain_ratio")),
+    "tree_always": Entry(lambda seed: CalibrationTree(do_no_harm=False)),
+    "tree_stiff": Entry(lambda seed: CalibrationTree(penalty=1.0)),
+    "forest_small": Entry(lambda seed: CalibrationForest(25, random_state=seed)),
+    "forest_stiff": Entry(lambda seed: CalibrationForest(penalty=1.0, random_state=seed)),
+    "forest_half": Entry(lambda seed: CalibrationForest(max_features=0.5, random_state=seed)),
+}
+"""Our own with one default changed: what that default is good for."""
+
+ALL: Mapping[str, Entry] = {**CALIBRATORS, **VARIANTS}
 
 _PACKAGES = {"venn_abers": "venn-abers"}  # where the module has another name
 
 
 def applicable(names: Iterable[str], n_classes: int) -> tuple[str, ...]:
     """Those that can calibrate so many classes."""
-    return tuple(name for name in names if CALIBRATORS[name].applies_to(n_classes))
+    return tuple(name for name in names if ALL[name].applies_to(n_classes))
 
 
 def check_installed(calibrators: Iterable[str], learners: Iterable[str]) -> None:
     """Raise ImportError, which says how to get it, if something is not there."""
-    modules = [CALIBRATORS[name].module for name in calibrators]
+    modules = [ALL[name].module for name in calibrators]
     modules += ["lightgbm"] if "gradient_boosting" in learners else []
     absent = [module for module in modules if module and find_spec(module) is None]
     if absent:
@@ -59,14 +77,3 @@ def check_installed(calibrators: Iterable[str], learners: Iterable[str]) -> None
             f"not installed: {packages}; run: pip install --group benchmark, or leave out what "
             "needs it with --calibrators and --learners"
         )
-    if "forest" in calibrators:
-        _forest()
-
-
-def _forest() -> Any:
-    found = getattr(caltree, "CalibrationForest", None)
-    if found is None:
-        raise ImportError(
-            "this version of caltree has no CalibrationForest; leave forest out of --calibrators"
-        )
-    return found

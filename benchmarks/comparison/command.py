@@ -11,7 +11,7 @@ from caltree.paper import render
 from caltree.paper.datasets import NAMES
 from caltree.paper.experiment import Done
 
-from .calibrators import CALIBRATORS, check_installed
+from .calibrators import ALL, CALIBRATORS, check_installed
 from .data import LEARNERS, names_in
 from .grid import MEASURES
 from .tables import all_tables, cells_table
@@ -37,14 +37,14 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--scores", help="the folder of the learners' scores; beside the store if not")
     run.add_argument("--datasets", type=_names(NAMES), help="names between commas; all if not")
     run.add_argument("--learners", type=_names(LEARNERS), default=tuple(LEARNERS))
-    run.add_argument("--calibrators", type=_names(CALIBRATORS), default=tuple(CALIBRATORS))
+    run.add_argument("--calibrators", type=_names(ALL), default=tuple(CALIBRATORS))
     run.add_argument("--runs", type=_count, default=3)
     run.add_argument("--only-cached", action="store_true", help="only folds whose scores are there")
     run.add_argument("--n-jobs", type=int, default=1, help="folds at a time")
     run.add_argument("--quiet", action="store_true", help="say nothing of single folds")
     forget = actions.add_parser("forget", help="remove results, to measure them again")
     forget.set_defaults(action=_forget)
-    forget.add_argument("--calibrators", type=_names(CALIBRATORS), required=True)
+    forget.add_argument("--calibrators", type=_names(ALL), required=True)
     table = actions.add_parser("table", help="print what is known, as Markdown")
     table.set_defaults(action=_table)
     table.add_argument("--measure", choices=MEASURES, default=MEASURES[0])

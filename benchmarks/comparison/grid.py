@@ -11,7 +11,7 @@ from typing import TypeAlias
 from caltree.paper.statistics import compare, corrected_resampled_t_test
 from caltree.paper.store import Store, paired
 
-from .calibrators import CALIBRATORS
+from .calibrators import ALL
 
 MEASURES = ("rmse", "log_loss", "brier_score", "calibration_error")
 """Less is better."""
@@ -35,7 +35,7 @@ class Grid:
     def calibrators(self) -> list[str]:
         """Those that have results."""
         found = {name for there in self.results.values() for name in there}
-        return [name for name in CALIBRATORS if name in found]
+        return [name for name in ALL if name in found]
 
     def n_runs(self) -> int:
         """The number of runs that have been begun."""

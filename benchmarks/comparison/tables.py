@@ -11,7 +11,7 @@ from caltree.paper.render import Cell as Text
 from caltree.paper.render import Table
 from caltree.paper.store import Store
 
-from .calibrators import CALIBRATORS
+from .calibrators import ALL
 from .grid import SIGNIFICANCE, Grid, Pair, common_means, compared, mean, read
 
 OURS = ("tree", "forest")
@@ -109,7 +109,7 @@ def _ranks(grid: Grid, measure: str) -> list[Table]:
         grid.n_folds,
     )
     names = grid.calibrators()
-    anywhere = [name for name in names if not CALIBRATORS[name].only_two_classes]
+    anywhere = [name for name in names if not ALL[name].only_two_classes]
     return [
         _rank_table(two, names, "cells of two classes, all calibrators", measure),
         _rank_table(grid, anywhere, "all cells, the calibrators that know many classes", measure),

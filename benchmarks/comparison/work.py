@@ -15,7 +15,7 @@ from caltree.paper.experiment import Done, Plan, shape_of
 from caltree.paper.protocol import Outcome, calibrated, measures, seed_of
 from caltree.paper.store import Cell, Shape, Store
 
-from .calibrators import CALIBRATORS, applicable
+from .calibrators import ALL, applicable
 from .data import MOST_ROWS, MOST_ROWS_OF_SVM, prepared, scores_file, scores_of
 
 
@@ -145,7 +145,7 @@ def _one(plan: Comparison, cell: Cell, shape: Shape, calibrators: Sequence[str])
         for name in calibrators:
             start = time.process_time()  # others may use the machine too
             try:
-                made = CALIBRATORS[name].make(seed)
+                made = ALL[name].make(seed)
                 probabilities = calibrated(cached.scored, made, cached.classes)
                 seconds = time.process_time() - start
                 worth = measures(cached.scored.y_test, probabilities, cached.classes)

@@ -1,6 +1,7 @@
 """Trustworthy probabilities from any classifier's scores, with probability calibration trees."""
 
 from .classifier import CalibratedClassifier
+from .forest import CalibrationForest
 from .scaling import IdentityCalibrator, IsotonicScaling, PlattScaling
 from .tree import CalibrationTree
 
@@ -8,6 +9,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CalibratedClassifier",
+    "CalibrationForest",
     "CalibrationTree",
     "IdentityCalibrator",
     "IsotonicScaling",

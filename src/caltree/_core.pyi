@@ -39,12 +39,63 @@ class Predictor:
         attribute: Indices,
         threshold: Floats,
         first_child: Indices,
-        coefficients: Floats,
+        n_children: Indices,
+        missing: Indices,
+        table: Indices,
+        branches: Indices,
         n_categories: Indices,
-        fills: Floats,
+        coefficients: Floats,
     ) -> None: ...
     def apply(self, matrix: Floats) -> Indices: ...
-    def probabilities(self, matrix: Floats, scores: Floats) -> Floats: ...
+    def probabilities(
+        self, matrix: Floats, scores: Floats, offset: Floats | None = None
+    ) -> Floats: ...
+
+class LocalTraining:
+    def __init__(
+        self, training: Training, offset: Floats | None, max_bins: int, all_scores: bool
+    ) -> None: ...
+    def grow(
+        self,
+        rows: Rows,
+        held_out: Rows,
+        penalty: float,
+        min_samples_split: float,
+        min_samples_leaf: float,
+        max_depth: int,
+        log_loss: bool,
+        given: Structure | None = None,
+    ) -> tuple[Structure, NodeModels]: ...
+    def bagged(
+        self,
+        seed: int,
+        splits_on_scores: bool,
+        penalty: float,
+        sizes: Floats,
+        min_samples_leaf: float,
+        max_depth: int,
+        max_features: int,
+    ) -> tuple[Structure, NodeModels, Rows, Floats]: ...
+
+class ForestPredictor:
+    def __init__(
+        self,
+        attribute: Indices,
+        threshold: Floats,
+        first_child: Indices,
+        n_children: Indices,
+        missing: Indices,
+        table: Indices,
+        branches: Indices,
+        n_categories: Indices,
+        n_rows: Floats,
+        parameters: Floats,
+        roots: Indices,
+        kind: Indices,
+        sizes: Floats,
+        shares: Floats,
+    ) -> None: ...
+    def add(self, matrix: Floats, scores: Floats, offset: Floats | None) -> Floats: ...
 
 def folds(labels: Labels, rows: Rows, n_folds: int) -> list[tuple[Rows, Rows]]: ...
 def grow(
@@ -69,5 +120,8 @@ def fit_models(
 ) -> NodeModels: ...
 def pruning_sequence(tree: Structure, models: NodeModels) -> tuple[Floats, Floats]: ...
 def finished_tree(
-    tree: Structure, models: NodeModels, alpha: float | None, n_classes: int
+    tree: Structure,
+    models: NodeModels,
+    alpha: float | None,
+    min_samples_split: float = 0.0,
 ) -> dict[str, Any]: ...

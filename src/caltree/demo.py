@@ -16,6 +16,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from .classifier import CalibratedClassifier
+from .forest import CalibrationForest
 from .metrics import log_loss, rmse
 from .reliability import reliability_curve
 from .scaling import IdentityCalibrator, IsotonicScaling, PlattScaling
@@ -43,6 +44,7 @@ UNCALIBRATED = "uncalibrated"
 PLATT = "Platt scaling"
 ISOTONIC = "isotonic regression"
 TREE = "calibration tree"
+FOREST = "calibration forest"
 
 _COLOURS = {"permanent": "#0072B2", "self-employed": "#D55E00", "student": "#009E73"}
 _N_BINS = 10
@@ -117,7 +119,7 @@ def make_loans(n_rows: int, random: np.random.Generator) -> Loans:
 
 
 def compare(seed: int = 0) -> Comparison:
-    """Train a naive Bayes model and three calibrators, and judge them on held-out loans.
+    """Train a naive Bayes model and four calibrators, and judge them on held-out loans.
 
     The calibrators are trained on out-of-fold scores; the scores of the test rows come from a
     model fitted to all training rows.
@@ -129,6 +131,7 @@ def compare(seed: int = 0) -> Comparison:
         PLATT: PlattScaling(),
         ISOTONIC: IsotonicScaling(),
         TREE: CalibrationTree(),
+        FOREST: CalibrationForest(random_state=seed),
     }
     models = {
         name: CalibratedClassifier(_naive_bayes(), calibrator).fit(train.X, train.y)

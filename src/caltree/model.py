@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,6 +20,20 @@ Indices = npt.NDArray[np.int32]
 # Larger coefficients cannot come from fitting; with scores of at most 1e100 these stay finite.
 _LARGEST_COEFFICIENT = 1e200
 
+_DTYPES: dict[str, tuple[type, int]] = {
+    "attribute": (np.int32, 1),
+    "threshold": (np.float64, 1),
+    "first_child": (np.int32, 1),
+    "n_children": (np.int32, 1),
+    "missing": (np.int32, 1),
+    "missing_rows": (np.float64, 1),
+    "table": (np.int32, 1),
+    "branches": (np.int32, 1),
+    "n_rows": (np.float64, 1),
+    "gain": (np.float64, 1),
+    "coefficients": (np.float64, 3),
+}
+
 
 @dataclass(frozen=True, eq=False)
 class TreeModel:
@@ -33,20 +48,40 @@ class TreeModel:
     threshold : ndarray of float64
         Rows not above it go to the first child, the others to the second (numeric attributes).
     first_child : ndarray of int32
-        The children stand side by side: two for a numeric attribute, one a category for a
-        nominal one. -1 in a leaf.
+        The children stand side by side. -1 in a leaf.
+    n_children : ndarray of int32
+        How many there are: two for a numeric attribute.
+    missing : ndarray of int32
+        The child, counted from the first, to which a missing value goes.
+    missing_rows : ndarray of float64
+        Total weight of the training rows from which that was learned.
+    table : ndarray of int32
+        Where the categories of a nominal attribute begin in `branches`; -1 otherwise.
+    branches : ndarray of int32
+        By category: the child, counted from the first.
     n_rows : ndarray of float64
         Total weight of the training rows that reached the node.
+    gain : ndarray of float64
+        What the split gained in deviance; 0 where splits look at something else.
     coefficients : ndarray of shape (n_nodes, n_classes, 1 + n_scores)
         The node models: intercept and slopes over the scores, one row a class.
+    offset : bool
+        Whether the node models correct what the scores say, which is to be added to them.
     """
 
     attributes: Attributes
     attribute: Indices
     threshold: Floats
     first_child: Indices
+    n_children: Indices
+    missing: Indices
+    missing_rows: Floats
+    table: Indices
+    branches: Indices
     n_rows: Floats
+    gain: Floats
     coefficients: Floats
+    offset: bool = False
 
     @property
     def n_nodes(self) -> int:
@@ -68,13 +103,6 @@ class TreeModel:
         """Number of score columns."""
         return int(self.coefficients.shape[2]) - 1
 
-    @cached_property
-    def n_children(self) -> Indices:
-        """Number of children of each node."""
-        n_categories = self.attributes.n_categories
-        branches = np.where(n_categories > 0, n_categories, 2)
-        return np.where(self.attribute < 0, 0, branches[self.attribute]).astype(np.int32)
-
     @property
     def depth(self) -> int:
         """Number of splits on the longest way from the root to a leaf."""
@@ -88,9 +116,17 @@ class TreeModel:
         """The leaf of every row of an encoded table."""
         return self._predictor.apply(matrix)
 
-    def probabilities(self, matrix: Floats, log_odds: Floats) -> Floats:
+    def probabilities(
+        self, matrix: Floats, log_odds: Floats, offset: Floats | None = None
+    ) -> Floats:
         """Calibrated probabilities, one column a class."""
-        return self._predictor.probabilities(matrix, log_odds)
+        used = offset if self.offset else None
+        return self._predictor.probabilities(matrix, log_odds, used)
+
+    @property
+    def importances(self) -> Floats:
+        """The share of every attribute in what the splits gained; 0 where nothing is split."""
+        return shares_of_gain(self.attribute, self.gain, len(self.attributes.columns))
 
     @cached_property
     def _predictor(self) -> _core.Predictor:
@@ -98,9 +134,12 @@ class TreeModel:
             self.attribute,
             self.threshold,
             self.first_child,
-            self.coefficients,
+            self.n_children,
+            self.missing,
+            self.table,
+            self.branches,
             self.attributes.n_categories,
-            self.attributes.fills,
+            self.coefficients,
         )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -110,41 +149,28 @@ class TreeModel:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the tree as lists and numbers that JSON keeps exactly."""
-        return {
-            "attributes": self.attributes.to_dict(),
-            "attribute": self.attribute.tolist(),
-            "threshold": self.threshold.tolist(),
-            "first_child": self.first_child.tolist(),
-            "n_rows": self.n_rows.tolist(),
-            "coefficients": self.coefficients.tolist(),
-        }
+        arrays = {name: getattr(self, name).tolist() for name in _DTYPES}
+        return {"attributes": self.attributes.to_dict(), **arrays, "offset": self.offset}
 
     @classmethod
     def from_dict(cls, stored: Any) -> TreeModel:
         """Rebuild a tree from :meth:`to_dict`; ValueError on anything malformed."""
-        keys = {"attributes", "attribute", "threshold", "first_child", "n_rows", "coefficients"}
+        keys = {"attributes", *_DTYPES, "offset"}
         if not isinstance(stored, dict) or set(stored) != keys:
             raise ValueError(f"a stored tree must have exactly the keys {sorted(keys)}")
-        tree = cls(
-            Attributes.from_dict(stored["attributes"]),
-            checked_numbers(stored, "attribute", np.int32, 1),
-            checked_numbers(stored, "threshold", np.float64, 1),
-            checked_numbers(stored, "first_child", np.int32, 1),
-            checked_numbers(stored, "n_rows", np.float64, 1),
-            checked_numbers(stored, "coefficients", np.float64, 3),
-        )
+        if not isinstance(stored["offset"], bool):
+            raise ValueError("offset of a stored tree must be true or false")
+        arrays = {
+            name: checked_numbers(stored, name, dtype, ndim, may_be_empty=name == "branches")
+            for name, (dtype, ndim) in _DTYPES.items()
+        }
+        tree = cls(Attributes.from_dict(stored["attributes"]), **arrays, offset=stored["offset"])
         tree._check()
         return tree
 
     def _check(self) -> None:
         """Every inner node must have its children, each child one parent, and nothing more."""
-        lengths = {name: len(getattr(self, name)) for name in ("threshold", "first_child")}
-        lengths |= {"n_rows": len(self.n_rows), "coefficients": len(self.coefficients)}
-        for name, length in lengths.items():
-            if length != self.n_nodes:
-                raise ValueError(
-                    f"a stored tree has {self.n_nodes} nodes, but {length} entries in {name}"
-                )
+        check_lengths({name: getattr(self, name) for name in _DTYPES if name != "branches"})
         if self.attribute.min() < -1 or self.attribute.max() >= len(self.attributes.columns):
             raise ValueError("a stored tree splits on an attribute it lacks")
         if self.n_classes < 2 or self.n_scores < 1:
@@ -154,8 +180,45 @@ class TreeModel:
         children: list[int] = []
         for node in np.flatnonzero(self.attribute >= 0):
             first = int(self.first_child[node])
-            if first <= node:
-                raise ValueError(f"node {node} of a stored tree has children before itself")
+            if first <= node or first + int(self.n_children[node]) > self.n_nodes:
+                raise ValueError(f"node {node} of a stored tree has children it cannot have")
             children += range(first, first + int(self.n_children[node]))
+            check_split(self, int(node), len(self.attributes.columns))
         if sorted(children) != list(range(1, self.n_nodes)):
             raise ValueError("a stored tree has nodes that are not the child of exactly one node")
+
+
+def check_lengths(arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Refuse arrays that do not have one entry a node."""
+    n_nodes = len(next(iter(arrays.values())))
+    for name, array in arrays.items():
+        if len(array) != n_nodes:
+            raise ValueError(
+                f"a stored tree has {n_nodes} nodes, but {len(array)} entries in {name}"
+            )
+
+
+def check_split(model: Any, node: int, n_attributes: int) -> None:
+    """Refuse a split that sends some value to no child."""
+    attribute, count = int(model.attribute[node]), int(model.n_children[node])
+    columns = model.attributes.columns
+    categories = columns[attribute].categories if attribute < n_attributes else None
+    targets = [int(model.missing[node])]
+    if categories:
+        begin = int(model.table[node])
+        if begin < 0 or begin + len(categories) > len(model.branches):
+            raise ValueError(f"node {node} of a stored tree has no table of its categories")
+        targets += model.branches[begin : begin + len(categories)].tolist()
+    elif count != 2:
+        raise ValueError(f"node {node} of a stored tree splits numbers into {count} parts")
+    if min(targets) < 0 or max(targets) >= count:
+        raise ValueError(f"node {node} of a stored tree sends rows to a child it lacks")
+
+
+def shares_of_gain(attribute: Indices, gain: Floats, n_attributes: int) -> Floats:
+    """The share of every attribute in the gains of the splits on attributes, losses apart."""
+    on_attribute = (attribute >= 0) & (attribute < n_attributes)
+    sums = np.bincount(attribute[on_attribute], gain[on_attribute], minlength=n_attributes)
+    sums = np.maximum(sums, 0.0)
+    total = float(sums.sum())
+    return np.asarray(sums / total if total > 0 else sums, dtype=np.float64)

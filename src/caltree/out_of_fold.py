@@ -15,8 +15,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.parallel import Parallel, delayed
 
+from .folds import split_rows
 from .scores import ScoreType, log_odds
-from .selection import split_rows
 from .slicing import Rows, count_rows, take_columns, take_rows
 from .validation import Mask, check_count
 

@@ -17,7 +17,9 @@ from .scores import (
     as_score_matrix,
     averaged,
     log_odds,
+    normalised,
     one_score_a_class,
+    uncalibrated,
 )
 from .slicing import count_rows
 from .validation import Mask, check_choice
@@ -26,7 +28,6 @@ Floats = npt.NDArray[np.float64]
 Fitted = TypeVar("Fitted")
 ScoreTypeOption = Literal["auto", "probability", "logit", "margin"]
 
-_FARTHEST_FROM_ONE = 1e-12
 # Scores that differ by less, relative to their size, differ by rounding.
 _SMALLEST_SPREAD = 1e-14
 # Scores that differ by less, and deviate by less of that, would ask for a slope beyond any number.
@@ -261,7 +262,7 @@ class IsotonicScaling(_GlobalCalibrator):
         values = [np.interp(column, corners, heights) for column, corners, heights in columns]
         if len(values) == 1:
             return _second_of_two(values[0][:, np.newaxis])
-        return _normalised(np.column_stack(values))
+        return normalised(np.column_stack(values))
 
     def _state(self) -> dict[str, Any]:
         corners = {"thresholds": self.thresholds_, "values": self.values_}
@@ -322,12 +323,7 @@ class IdentityCalibrator(_GlobalCalibrator):
         return {}
 
     def _calibrated(self, matrix: Floats) -> Floats:
-        scores = averaged(matrix, len(self.classes_), self.score_type_)
-        if self.score_type_ == "probability":
-            return _second_of_two(scores) if scores.shape[1] == 1 else _normalised(scores)
-        if scores.shape[1] == 1:
-            return np.hstack([expit(-scores), expit(scores)])
-        return np.asarray(softmax(scores, axis=1))
+        return uncalibrated(matrix, len(self.classes_), self.score_type_)
 
     def _restore(self, state: dict[str, Any]) -> None:
         storage.check_state(state, {"score_type", "n_scores"})
@@ -344,15 +340,6 @@ def _rise_together(thresholds: Floats, values: Floats) -> bool:
 
 def _second_of_two(values: Floats) -> Floats:
     return np.hstack([1.0 - values, values])
-
-
-def _normalised(values: Floats) -> Floats:
-    """Each row divided by its sum, if that is not 1 already; 0 everywhere is as good as equal."""
-    sums = values.sum(axis=1, keepdims=True)
-    divisors = np.where(np.abs(sums - 1.0) > _FARTHEST_FROM_ONE, sums, 1.0)
-    probabilities = np.full(values.shape, 1.0 / values.shape[1])
-    np.divide(values, divisors, out=probabilities, where=sums > 0)
-    return probabilities
 
 
 def _one_versus_rest(

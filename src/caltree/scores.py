@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import expit, softmax
 
 from .validation import check_choice
 
@@ -19,6 +21,9 @@ EXTREMES = ("clip", "published")
 _LARGEST_SCORE = 1e100
 # What lies closest to 1 is this far from it.
 _SMALLEST_PROBABILITY = 2.0**-53
+_LARGEST_LOG_ODDS = math.log((1.0 - _SMALLEST_PROBABILITY) / _SMALLEST_PROBABILITY)
+# Probabilities whose sum is as close to 1 as this are left as they are.
+_FARTHEST_FROM_ONE = 1e-12
 
 
 def as_score_matrix(
@@ -136,6 +141,101 @@ def log_odds(matrix: Floats, score_type: ScoreType, extremes: str = "published")
         np.copyto(odds, 0.99999, where=odds == 1.0)
     np.divide(odds, 1.0 - odds, out=odds)
     return np.log(odds, out=odds)
+
+
+def regressors(matrix: Floats, n_classes: int, score_type: ScoreType, extremes: str) -> Floats:
+    """The scores as the node models of a tree see them.
+
+    Parameters
+    ----------
+    matrix, n_classes, score_type
+        As for :func:`averaged`.
+    extremes : {"published", "clip"}
+        As for :func:`log_odds`. With "clip" one column will do for the probabilities of two
+        classes.
+
+    Returns
+    -------
+    ndarray
+        A new Fortran-ordered matrix.
+    """
+    if extremes == "published" or score_type == "margin":
+        return log_odds(matrix, score_type, extremes)
+    if score_type == "logit":
+        if matrix.shape[1] == 1:
+            return np.asfortranarray(np.clip(matrix, -_LARGEST_LOG_ODDS, _LARGEST_LOG_ODDS))
+        # What counts is the softmax: a constant in all logits of a row says nothing.
+        blocks = matrix.reshape(len(matrix), -1, n_classes)
+        matrix = softmax(blocks, axis=2).reshape(matrix.shape)
+    if matrix.shape[1] == n_classes == 2:
+        check_probabilities(matrix)
+        matrix = matrix[:, 1:]
+    return log_odds(matrix, "probability", extremes)
+
+
+def uncalibrated(matrix: Floats, n_classes: int, score_type: ScoreType) -> Floats:
+    """The scores as probabilities, one column a class, with nothing put right.
+
+    Parameters
+    ----------
+    matrix, n_classes, score_type
+        As for :func:`averaged`.
+
+    Returns
+    -------
+    ndarray of shape (n, n_classes)
+        Probabilities are divided by their sum; logits and margins go through the softmax, or with
+        two classes and one column through the logistic function.
+    """
+    scores = averaged(matrix, n_classes, score_type)
+    if score_type == "probability":
+        if scores.shape[1] == 1:
+            return np.hstack([1.0 - scores, scores])
+        return normalised(scores)
+    if scores.shape[1] == 1:
+        return np.hstack([expit(-scores), expit(scores)])
+    return np.asarray(softmax(scores, axis=1))
+
+
+def normalised(values: Floats) -> Floats:
+    """Each row divided by its sum, if that is not 1 already; 0 everywhere is as good as equal."""
+    sums = values.sum(axis=1, keepdims=True)
+    divisors = np.where(np.abs(sums - 1.0) > _FARTHEST_FROM_ONE, sums, 1.0)
+    probabilities = np.full(values.shape, 1.0 / values.shape[1])
+    np.divide(values, divisors, out=probabilities, where=sums > 0)
+    return probabilities
+
+
+def offset(matrix: Floats, n_classes: int, score_type: ScoreType, odds: Floats) -> Floats | None:
+    """What the scores say before any correction, in the log-odds of the node models.
+
+    Parameters
+    ----------
+    matrix, n_classes, score_type
+        As for :func:`averaged`.
+    odds : ndarray
+        What :func:`regressors` returned for them.
+
+    Returns
+    -------
+    ndarray of shape (n, 1) or (n, n_classes), or None
+        Fortran-ordered: with two classes the log-odds of the second, otherwise the logarithms of
+        the probabilities, cut off as in :func:`log_odds`. None for margins, which are not
+        probabilities.
+    """
+    if score_type == "margin":
+        return None
+    if is_offset(n_classes, odds.shape[1]):
+        return odds
+    probabilities = uncalibrated(matrix, n_classes, score_type)
+    if n_classes == 2:
+        return log_odds(probabilities[:, 1:], "probability", "clip")
+    return np.asfortranarray(np.log(np.maximum(probabilities, _SMALLEST_PROBABILITY)))
+
+
+def is_offset(n_classes: int, n_scores: int) -> bool:
+    """Whether the one score of two classes says what the node models correct."""
+    return n_classes == 2 and n_scores == 1
 
 
 def averaged(matrix: Floats, n_classes: int, score_type: ScoreType) -> Floats:

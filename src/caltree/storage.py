@@ -61,8 +61,12 @@ def check_state(state: dict[str, Any], keys: set[str]) -> None:
         raise ValueError(f"a stored calibrator must have exactly the keys {sorted(_KEYS | keys)}")
 
 
-def checked_numbers(state: dict[str, Any], name: str, dtype: type, ndim: int) -> npt.NDArray[Any]:
+def checked_numbers(
+    state: dict[str, Any], name: str, dtype: type, ndim: int, *, may_be_empty: bool = False
+) -> npt.NDArray[Any]:
     """A list of finite numbers as an array, if that is what it is."""
+    if may_be_empty and state[name] == []:
+        return np.empty(0, dtype=dtype)
     try:
         array = np.array(state[name])
     except ValueError:

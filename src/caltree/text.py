@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .choice import Selection
 from .model import TreeModel
+
+_MOST_CATEGORIES = 8
 
 
 def tree_text(tree: TreeModel, classes: Sequence[Any], max_depth: int | None, decimals: int) -> str:
@@ -42,17 +45,19 @@ def formulas(tree: TreeModel, node: int, classes: Sequence[Any], decimals: int) 
     """The node model, F_j = intercept + slope S_j + ..., centred so that the F sum to 0."""
     centred = tree.coefficients[node] - tree.coefficients[node].mean(axis=0)
     names = score_names(classes, tree.n_scores)
-    labels = [f"F[{_printable(label)}]" for label in classes]
+    labels = [f"F[{printable(label)}]" for label in classes]
     width = max(map(len, labels))
+    # What the scores say before any correction stands at the end: log p[class].
+    raws = [f" + log p[{printable(label)}]" if tree.offset else "" for label in classes]
     return [
-        f"{label:<{width}} = {_sum(row, names, decimals)}"
-        for label, row in zip(labels, centred, strict=True)
+        f"{label:<{width}} = {_sum(row, names, decimals)}{raw}"
+        for label, row, raw in zip(labels, centred, raws, strict=True)
     ]
 
 
 def score_names(classes: Sequence[Any], n_scores: int) -> list[str]:
     """What the scores are called: S[class], numbered where there are several classifiers."""
-    labels = [_printable(label) for label in classes]
+    labels = [printable(label) for label in classes]
     if n_scores == 1:
         return [f"S[{labels[1]}]"]
     if n_scores == len(classes):
@@ -61,7 +66,7 @@ def score_names(classes: Sequence[Any], n_scores: int) -> list[str]:
     return [f"S{k + 1}[{label}]" for k in range(n_classifiers) for label in labels]
 
 
-def _printable(value: Any) -> str:
+def printable(value: Any) -> str:
     """A name as it is, but for what would move the cursor or start a new line."""
     characters = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(value))
     return "".join(characters)
@@ -78,10 +83,46 @@ def _sum(row: npt.NDArray[np.float64], names: Sequence[str], decimals: int) -> s
 def conditions(tree: TreeModel, node: int) -> Iterator[str]:
     """What sends a row to each child of a node."""
     column = tree.attributes.columns[tree.attribute[node]]
-    name = _printable(column.name)
+    name = printable(column.name)
+    missing = int(tree.missing[node]) if tree.missing_rows[node] > 0 else None
     if column.categories:
-        for category in column.categories:
-            yield f"{name} = {_printable(category)}"
-    else:
-        yield f"{name} <= {tree.threshold[node]:.6g}"
-        yield f"{name} > {tree.threshold[node]:.6g}"
+        begin = int(tree.table[node])
+        branches = tree.branches[begin : begin + len(column.categories)]
+        for child in range(int(tree.n_children[node])):
+            values = [
+                printable(category)
+                for category, branch in zip(column.categories, branches, strict=True)
+                if branch == child
+            ]
+            yield _category_condition(name, values, child == missing)
+        return
+    threshold = tree.threshold[node]
+    if threshold == np.finfo(np.float64).max:
+        yield f"{name} is known"
+        yield f"{name} is missing"
+        return
+    for child, sign in enumerate(("<=", ">")):
+        yield f"{name} {sign} {threshold:.6g}" + (" or missing" if child == missing else "")
+
+
+def _category_condition(name: str, values: Sequence[str], with_missing: bool) -> str:
+    if not values:
+        return f"{name} is missing"
+    if len(values) > _MOST_CATEGORIES:
+        more = len(values) - _MOST_CATEGORIES
+        values = [*values[:_MOST_CATEGORIES], f"{more} more"]
+    condition = f"{name} = {values[0]}" if len(values) == 1 else f"{name} in {', '.join(values)}"
+    return condition + (" or missing" if with_missing else "")
+
+
+def selection_text(selection: Selection, objective: str) -> list[str]:
+    """What could have been done, what each would have cost, and what was done."""
+    if not selection:
+        return []
+    measure = "RMSE" if objective == "rmse" else "log loss"
+    width = max(len(row["candidate"]) for row in selection)
+    lines = [f"Cross-validated {measure}:"]
+    for row in selection:
+        mark = "  (chosen)" if row["chosen"] else ""
+        lines.append(f"    {row['candidate']:<{width}}  {row['loss']:.4f}{mark}")
+    return lines

@@ -10,26 +10,36 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from . import _core, attributes, storage
-from .calibrator import Calibrator
+from . import storage
+from .attribute_calibrator import AttributeCalibrator
+from .attributes import Attributes
+from .choice import LEAVE_ALONE, OBJECTIVES, Selection, checked_selection, chosen
+from .folds import make_folds
 from .model import TreeModel
 from .scores import (
     EXTREMES,
     SCORE_TYPES,
-    ScoreType,
     as_score_matrix,
-    check_probabilities,
-    log_odds,
+    offset,
+    regressors,
+    uncalibrated,
 )
-from .selection import Recipe, make_folds, make_tree
-from .tables import read_table
-from .text import tree_text
-from .validation import check_choice, check_count, check_jobs, check_size
+from .selection import Recipe, make_tree
+from .text import selection_text, tree_text
+from .validation import (
+    check_bins,
+    check_choice,
+    check_count,
+    check_flag,
+    check_jobs,
+    check_penalty,
+    check_size,
+)
 
 Floats = npt.NDArray[np.float64]
 
 
-class CalibrationTree(Calibrator):
+class CalibrationTree(AttributeCalibrator):
     """A tree of logistic models that turns a classifier's scores into probabilities.
 
     The tree splits on the attributes `X`; every leaf has a node model, a small logistic model
@@ -38,13 +48,34 @@ class CalibrationTree(Calibrator):
 
     Parameters
     ----------
-    min_samples_split : int or float, default=16
+    splits : {"cv", "residual", "gain_ratio"}, default="cv"
+        What a split looks for: where the node's own model is wrong (the gain in deviance over
+        it), or classes (C4.5's gain ratio, as published). "residual" divides a node in two, with
+        categories grouped and missing values sent where they fit best; "gain_ratio" gives every
+        category a branch and takes a missing value for the mean or the most frequent category.
+        "cv" takes the tree of the lower cross-validated loss.
+    node_models : {"shrunken", "logitboost"}, default="shrunken"
+        Logistic models that are penalised for leaving their parent's, the root's for leaving the
+        scores as they are; or those of LogitBoost, as published, which only "gain_ratio" can use.
+    penalty : float, default=0.05
+        How strongly shrunken node models are held, in units of a row's variance: the squared
+        distance (scores scaled to deviation 1) times half of this is added to the deviance.
+    objective : {"rmse", "log_loss"}, default="rmse"
+        The loss by which everything is chosen.
+    do_no_harm : bool, default=True
+        Leave the scores alone if cross-validation does not show, by two standard errors, that
+        calibrating them helps; and calibrate them globally, by the root's model, if it does not
+        show by one that the tree helps more. Margins, which are no probabilities, cannot be left
+        alone.
+    min_samples_split : int or float, default=8
         A node with fewer rows is not split.
     min_samples_leaf : int or float, default=2
-        The fewest rows of a branch. A numeric split demands more of larger nodes: a tenth of the
+        The fewest rows of a branch. "gain_ratio" demands more of larger nodes: a tenth of the
         node's rows divided by the number of classes, up to 25.
     max_depth : int, optional
         The most splits on a way from the root to a leaf; no limit by default.
+    max_bins : int, default=255
+        "residual" cuts numeric attributes of more distinct values between this many quantiles.
     boosting_iterations : "cv" or int, default="cv"
         LogitBoost iterations of a node model, beyond its parent's. "cv" chooses the number that
         has the lowest cross-validated RMSE at the root; if that is none, every node chooses.
@@ -54,11 +85,12 @@ class CalibrationTree(Calibrator):
         The folds of every cross-validation. A number deals the rows out by class, without
         shuffling unless `random_state` is given.
     pruning : "cv", float or None, default="cv"
-        Cost-complexity pruning: strength chosen by cross-validated RMSE, a fixed strength (what a
-        leaf must gain in mean squared error to be kept), or the tree as it was grown.
+        Cost-complexity pruning: strength chosen by cross-validated loss, a fixed strength (what a
+        leaf must gain in mean deviance, or with "logitboost" in mean squared error, to be kept),
+        or the tree as it was grown.
     constant_scores : {"frequencies", "ignore"}, default="frequencies"
-        Where no score varies within a node, answer the node's class frequencies (with Laplace's
-        correction), or leave the parent's model as it is.
+        Where no score varies within a node of "logitboost", answer the node's class frequencies
+        (with Laplace's correction), or leave the parent's model as it is.
     score_type : {"auto", "probability", "logit", "margin"}, default="auto"
         Probabilities are turned into log-odds, logits and margins enter as they are. "auto" takes
         scores for probabilities if they all lie in [0, 1] and those of a row sum to 1.
@@ -89,14 +121,24 @@ class CalibrationTree(Calibrator):
         The number of columns of the scores.
     extremes_ : str
         How log-odds were taken of them.
-    boosting_iterations_ : int
-        The number of iterations used; 0 if every node chose for itself.
+    selection_ : list of dict
+        The candidates ("leave alone", "global", "local"), the cross-validated loss of each, and
+        which was chosen; empty with ``do_no_harm=False``.
+    splits_ : str
+        What the splits look for.
+    objective_ : str
+        The loss by which everything was chosen.
+    feature_importances_ : ndarray
+        The share of every attribute in the deviance that the splits gained: which of them carry
+        the miscalibration. All 0 if nothing is split, or by gain ratio.
+    boosting_iterations_ : int or None
+        The number of iterations used; 0 if every node chose for itself, None without boosting.
     boosting_rmse_ : ndarray or None
         Cross-validated RMSE after 0, 1, 2, ... iterations at the root, if that was chosen.
     pruning_alpha_ : float or None
         The pruning strength used.
     pruning_path_ : tuple of ndarray or None
-        The pruning strengths tried and the cross-validated RMSE of each.
+        The pruning strengths tried and the cross-validated loss of each.
     tree_ : TreeModel
         The fitted tree as plain arrays.
 
@@ -106,8 +148,9 @@ class CalibrationTree(Calibrator):
 
     Notes
     -----
-    A missing value counts as the attribute's mean or most frequent category in the training
-    rows. A category that was not seen in training goes where the most frequent one goes.
+    A category that was not seen in training goes where the most frequent one goes. A missing
+    value goes the way that was best for the missing values in training; where a node had none, it
+    goes with most of its rows.
 
     With weights, a row of weight 2 counts as two rows and one of weight 0 as none, in splits,
     node models, errors and pruning alike.
@@ -130,9 +173,15 @@ class CalibrationTree(Calibrator):
     def __init__(
         self,
         *,
-        min_samples_split: float = 16,
+        splits: Literal["cv", "residual", "gain_ratio"] = "cv",
+        node_models: Literal["shrunken", "logitboost"] = "shrunken",
+        penalty: float = 0.05,
+        objective: Literal["rmse", "log_loss"] = "rmse",
+        do_no_harm: bool = True,
+        min_samples_split: float = 8,
         min_samples_leaf: float = 2,
         max_depth: int | None = None,
+        max_bins: int = 255,
         boosting_iterations: int | Literal["cv"] = "cv",
         max_boosting_iterations: int = 200,
         cv: Any = 5,
@@ -144,9 +193,15 @@ class CalibrationTree(Calibrator):
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
+        self.splits = splits
+        self.node_models = node_models
+        self.penalty = penalty
+        self.objective = objective
+        self.do_no_harm = do_no_harm
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
         self.max_depth = max_depth
+        self.max_bins = max_bins
         self.boosting_iterations = boosting_iterations
         self.max_boosting_iterations = max_boosting_iterations
         self.cv = cv
@@ -176,10 +231,16 @@ class CalibrationTree(Calibrator):
         --------
         >>> from caltree import CalibrationTree
         >>> CalibrationTree.published(n_jobs=2)
-        CalibrationTree(constant_scores='ignore', extremes='published', n_jobs=2)
+        CalibrationTree(constant_scores='ignore', do_no_harm=False, extremes='published',
+                        min_samples_split=16, n_jobs=2, node_models='logitboost',
+                        splits='gain_ratio')
         """
         return cls(
             **{
+                "splits": "gain_ratio",
+                "node_models": "logitboost",
+                "objective": "rmse",
+                "do_no_harm": False,
                 "min_samples_split": 16,
                 "min_samples_leaf": 2,
                 "max_depth": None,
@@ -220,38 +281,25 @@ class CalibrationTree(Calibrator):
         self.check_parameters()
         recipe = self._recipe()
         rows = self._check_training(X, y, scores, sample_weight, self.score_type)
-        odds = _log_odds(rows.scores, len(rows.classes), rows.score_type, self.extremes)
+        problem = self._problem(X, rows, self.extremes, self.categorical_features)
         folds = []
         if recipe.needs_folds:
             folds = make_folds(self.cv, rows.labels, rows.keep, self.random_state)
-        known, matrix = attributes.learn(
-            X,
-            categorical_features=self.categorical_features,
-            keep=rows.keep,
-            sample_weight=rows.weights,
-        )
-        n_classes = len(rows.classes)
-        training = _core.Training(
-            matrix,
-            known.n_categories,
-            known.fills,
-            rows.labels,
-            n_classes,
-            odds,
-            rows.weights,
-        )
-        made = make_tree(training, len(rows.labels), n_classes, folds, recipe, self.n_jobs)
+        made = make_tree(problem, folds, recipe, self.n_jobs)
 
-        self.tree_ = TreeModel(known, **made.arrays)
+        self.tree_ = made.tree
         self.classes_ = rows.classes
         self.score_type_ = rows.score_type
         self.n_scores_ = rows.scores.shape[1]
         self.extremes_: str = self.extremes
+        self.selection_: Selection = made.selection
+        self.splits_ = made.splits
+        self.objective_: str = self.objective
         self.boosting_iterations_ = made.boosting_iterations
         self.boosting_rmse_ = made.iteration_rmse
         self.pruning_alpha_ = made.alpha
         self.pruning_path_ = made.pruning_path
-        self._set_features()
+        self._set_features(self.tree_.attributes)
         return self
 
     def predict_proba(self, X: Any, scores: Any) -> Floats:
@@ -273,8 +321,12 @@ class CalibrationTree(Calibrator):
         matrix = self.tree_.attributes.encode(X)
         score_matrix = as_score_matrix(scores, len(matrix), len(self.classes_))
         self._check_width(score_matrix, one_column_will_do=self.extremes_ == "clip")
-        odds = _log_odds(score_matrix, len(self.classes_), self.score_type_, self.extremes_)
-        return self.tree_.probabilities(matrix, odds)
+        kind = (len(self.classes_), self.score_type_)
+        if self._leaves_alone():
+            return uncalibrated(score_matrix, *kind)
+        odds = regressors(score_matrix, *kind, self.extremes_)
+        raw = offset(score_matrix, *kind, odds) if self.tree_.offset else None
+        return self.tree_.probabilities(matrix, odds, raw)
 
     def apply(self, X: Any) -> npt.NDArray[np.int32]:
         """The leaf that each row falls into.
@@ -292,6 +344,12 @@ class CalibrationTree(Calibrator):
         check_is_fitted(self)
         return self.tree_.apply(self.tree_.attributes.encode(X))
 
+    @property
+    def feature_importances_(self) -> Floats:
+        """The share of every attribute in the deviance that the splits gained."""
+        check_is_fitted(self)
+        return self.tree_.importances
+
     def get_n_leaves(self) -> int:
         """The number of leaves."""
         check_is_fitted(self)
@@ -306,7 +364,10 @@ class CalibrationTree(Calibrator):
         """The tree in words, with the formulas of the node models in the leaves.
 
         ``F[a] = 0.28 - 0.61 S[a]`` says that the log-odds score of class a enters with the slope
-        -0.61; the probabilities are the softmax of the F.
+        -0.61; the probabilities are the softmax of the F. Slopes of -0.5 and 0.5 on the one score
+        of two classes, without intercepts, leave it as it is; with more classes, ``log p[a]`` is
+        what the scores say and the rest corrects it. What could have been done, and what each
+        would have cost, comes first.
 
         Parameters
         ----------
@@ -327,18 +388,23 @@ class CalibrationTree(Calibrator):
         >>> y = [0, 1, 0, 1, 1, 1] * 10
         >>> tree = CalibrationTree().fit(X, y, scores=[0.5] * 60)
         >>> print(tree.to_text())
-        |--- x0 <= 0  (n=30)
-        |   F[0] =  0.32
-        |   F[1] = -0.32
-        |--- x0 > 0  (n=30)
-        |   F[0] = -1.72
-        |   F[1] =  1.72
+        Cross-validated RMSE:
+            leave alone  0.5000
+            global       0.4714
+            local        0.3365  (chosen)
+        |--- x0 <= 0.5  (n=30)
+        |   F[0] =  0.34 - 0.50 S[1]
+        |   F[1] = -0.34 + 0.50 S[1]
+        |--- x0 > 0.5  (n=30)
+        |   F[0] = -1.62 - 0.50 S[1]
+        |   F[1] =  1.62 + 0.50 S[1]
         """
         check_is_fitted(self)
         if max_depth is not None:
             check_count("max_depth", max_depth, 0, "None or ")
         check_count("decimals", decimals, 0)
-        return tree_text(self.tree_, self.classes_.tolist(), max_depth, decimals)
+        text = tree_text(self.tree_, self.classes_.tolist(), max_depth, decimals)
+        return "\n".join([*selection_text(self.selection_, self.objective_), text])
 
     def check_parameters(self) -> None:
         """Refuse parameters that `fit` would refuse, before there are any data."""
@@ -349,9 +415,8 @@ class CalibrationTree(Calibrator):
         if _is_number(self.cv) and recipe.needs_folds:
             check_count("cv", self.cv, 2)
 
-    def check_table(self, X: Any) -> None:
-        """Refuse what is no table of attributes."""
-        read_table(X, "X")
+    def _attributes(self) -> Attributes:
+        return self.tree_.attributes
 
     def _state(self) -> dict[str, Any]:
         return {
@@ -359,14 +424,17 @@ class CalibrationTree(Calibrator):
             "n_scores": self.n_scores_,
             "extremes": self.extremes_,
             "chosen": {
+                "splits": self.splits_,
+                "objective": self.objective_,
                 "boosting_iterations": self.boosting_iterations_,
                 "pruning_alpha": self.pruning_alpha_,
             },
+            "selection": self.selection_,
             "tree": self.tree_.to_dict(),
         }
 
     def _restore(self, state: dict[str, Any]) -> None:
-        keys = {"score_type", "n_scores", "extremes", "chosen", "tree"}
+        keys = {"score_type", "n_scores", "extremes", "chosen", "selection", "tree"}
         storage.check_state(state, keys)
         tree = TreeModel.from_dict(state["tree"])
         if tree.n_classes != len(self.classes_):
@@ -379,25 +447,43 @@ class CalibrationTree(Calibrator):
         self.score_type_ = storage.checked_score_type(state)
         self.extremes_ = check_choice("extremes", state["extremes"], EXTREMES)
         given = np.zeros((1, self.n_scores_))
-        odds = _log_odds(given, tree.n_classes, self.score_type_, self.extremes_)
+        odds = regressors(given, tree.n_classes, self.score_type_, self.extremes_)
         if odds.shape[1] != tree.n_scores:
             raise ValueError(
                 f"a stored calibrator takes {self.n_scores_} scores, "
                 f"but has node models of {tree.n_scores}"
             )
-        self.boosting_iterations_, self.pruning_alpha_ = _checked_chosen(state["chosen"])
+        self.selection_ = checked_selection(state["selection"])
+        if self.score_type_ == "margin" and (tree.offset or self._leaves_alone()):
+            raise ValueError("margins of a stored calibrator cannot be left alone")
+        was_chosen = _checked_chosen(state["chosen"])
+        self.splits_, self.objective_ = was_chosen["splits"], was_chosen["objective"]
+        self.boosting_iterations_ = was_chosen["boosting_iterations"]
+        self.pruning_alpha_ = was_chosen["pruning_alpha"]
         self.boosting_rmse_ = None
         self.pruning_path_ = None
-        self._set_features()
+        self._set_features(self.tree_.attributes)
+
+    def _leaves_alone(self) -> bool:
+        return bool(self.selection_) and chosen(self.selection_) == LEAVE_ALONE
 
     def _recipe(self) -> Recipe:
         iterations, pruning, depth = self.boosting_iterations, self.pruning, self.max_depth
         constant = check_choice("constant_scores", self.constant_scores, ("frequencies", "ignore"))
         most = check_count("max_boosting_iterations", self.max_boosting_iterations, 1)
+        splits = check_choice("splits", self.splits, ("cv", "residual", "gain_ratio"))
+        node_models = check_choice("node_models", self.node_models, ("shrunken", "logitboost"))
+        objective = check_choice("objective", self.objective, OBJECTIVES)
+        if node_models == "logitboost":
+            _check_published(splits, objective)
         return Recipe(
+            splits=splits,
+            node_models=node_models,
             min_samples_split=check_size("min_samples_split", self.min_samples_split, 2),
             min_samples_leaf=check_size("min_samples_leaf", self.min_samples_leaf, 1),
             max_depth=None if depth is None else check_count("max_depth", depth, 0, "None or "),
+            penalty=check_penalty(self.penalty),
+            max_bins=check_bins(self.max_bins),
             boosting_iterations=None
             if _is_cv(iterations)
             else check_count("boosting_iterations", iterations, 1, "'cv' or "),
@@ -406,24 +492,22 @@ class CalibrationTree(Calibrator):
             if pruning is None or _is_cv(pruning)
             else check_size("pruning", pruning, 0, "'cv', None or "),
             constant_scores_give_frequencies=constant == "frequencies",
+            objective=objective,
+            do_no_harm=check_flag("do_no_harm", self.do_no_harm),
         )
 
-    def _set_features(self) -> None:
-        known = self.tree_.attributes
-        self.n_features_in_ = len(known.columns)
-        if known.names is not None:
-            self.feature_names_in_ = np.array(known.names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
 
-
-def _log_odds(matrix: Floats, n_classes: int, score_type: ScoreType, extremes: str) -> Floats:
-    """The scores of the node models: one column will do for the probabilities of two classes."""
-    two = score_type == "probability" and matrix.shape[1] == n_classes == 2
-    if two and extremes == "clip":
-        check_probabilities(matrix)
-        matrix = matrix[:, 1:]
-    return log_odds(matrix, score_type, extremes)
+def _check_published(splits: str, objective: str) -> None:
+    """Refuse what the node models of LogitBoost cannot do."""
+    for name, value, needed in (
+        ("splits", splits, "gain_ratio"),
+        ("objective", objective, "rmse"),
+    ):
+        if value != needed:
+            raise ValueError(
+                f"node_models='logitboost' needs {name}={needed!r}, got {value!r}; use "
+                "node_models='shrunken' or CalibrationTree.published()"
+            )
 
 
 def _is_number(value: Any) -> bool:
@@ -434,11 +518,14 @@ def _is_cv(value: Any) -> TypeGuard[Literal["cv"]]:
     return isinstance(value, str) and value == "cv"
 
 
-def _checked_chosen(stored: Any) -> tuple[int, float | None]:
-    if not isinstance(stored, dict) or set(stored) != {"boosting_iterations", "pruning_alpha"}:
+def _checked_chosen(stored: Any) -> dict[str, Any]:
+    keys = {"splits", "objective", "boosting_iterations", "pruning_alpha"}
+    if not isinstance(stored, dict) or set(stored) != keys:
         raise ValueError("a stored calibration tree must say what was chosen")
     iterations, alpha = stored["boosting_iterations"], stored["pruning_alpha"]
     finite = type(alpha) in (int, float) and math.isfinite(alpha)
-    if type(iterations) is not int or not (alpha is None or finite):
+    if type(iterations) not in (int, type(None)) or not (alpha is None or finite):
         raise ValueError("what a stored calibration tree says was chosen must be numbers")
-    return iterations, alpha
+    check_choice("splits", stored["splits"], ("residual", "gain_ratio"))
+    check_choice("objective", stored["objective"], OBJECTIVES)
+    return stored

@@ -18,6 +18,9 @@ Mask = npt.NDArray[np.bool_]
 
 _MOST_CLASSES = 2**16 - 1
 _LARGEST_COUNT = 1_000_000
+_MOST_BINS = 65_534
+_SMALLEST_PENALTY = 1e-9
+_LARGEST_PENALTY = 1e9
 _FEWEST_ROWS_FOR_A_MODEL = 5
 
 
@@ -51,6 +54,23 @@ def check_labels(y: Any, n_rows: int, keep: Mask | None = None) -> tuple[npt.NDA
     if len(classes) > _MOST_CLASSES:
         raise ValueError(f"y has {len(classes)} classes; at most {_MOST_CLASSES} are possible")
     return classes, codes.astype(np.uint16)
+
+
+def known_labels(y: Any, classes: npt.NDArray[Any], n_rows: int) -> Floats:
+    """Labels of fitted classes as ones and zeros, one column a class."""
+    labels = _as_labels(y)
+    if len(labels) != n_rows:
+        raise ValueError(f"y has {len(labels)} labels, but X has {n_rows} rows")
+    # As objects, labels of another type are just not equal.
+    truth = labels.astype(object)[:, np.newaxis] == classes.astype(object)
+    unknown = ~truth.any(axis=1)
+    if unknown.any():
+        row = int(np.flatnonzero(unknown)[0])
+        raise ValueError(
+            f"y contains {labels[row]!r} in row {row}, which the calibrator does not know; "
+            f"its classes are {reprlib.repr(classes.tolist())}"
+        )
+    return np.asarray(truth, dtype=np.float64)
 
 
 def _as_labels(y: Any) -> npt.NDArray[Any]:
@@ -219,3 +239,29 @@ def check_jobs(n_jobs: Any) -> None:
             "n_jobs must be None, a number of threads, or -1 for one a processor, "
             f"got {reprlib.repr(n_jobs)}"
         )
+
+
+def check_flag(name: str, value: Any) -> bool:
+    """True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {reprlib.repr(value)}")
+    return bool(value)
+
+
+def check_penalty(value: Any) -> float:
+    """A number that keeps models finite, and is finite itself."""
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not is_number or not (_SMALLEST_PENALTY <= value <= _LARGEST_PENALTY):
+        raise ValueError(
+            f"penalty must be a number from {_SMALLEST_PENALTY:g} to {_LARGEST_PENALTY:g}, "
+            f"got {reprlib.repr(value)}"
+        )
+    return float(value)
+
+
+def check_bins(value: Any) -> int:
+    """A number of bins."""
+    count = check_count("max_bins", value, 2)
+    if count > _MOST_BINS:
+        raise ValueError(f"max_bins must be at most {_MOST_BINS}, got {count}")
+    return count

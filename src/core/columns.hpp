@@ -32,10 +32,11 @@ struct Column {
     std::uint32_t n_codes = 0;         // number of distinct values, or of categories
     bool numeric = true;
 
-    // Numeric: where to find the value of a code again, rather than a copy of it, and how many
-    // codes further the values are more than minimum_gap away (at most `far`: that far or more).
+    // Where to find the values again, rather than a copy of them; `fill` stands in for NaN.
     ColumnView view{};
-    double fill = 0.0;  // stands in for NaN
+    double fill = 0.0;
+    // Numeric: a row of each code, and how many codes further the values are more than minimum_gap
+    // away (at most `far`: that far or more).
     std::vector<std::uint32_t> row_of_code;
     std::vector<std::uint8_t> gap;
     static constexpr std::uint8_t far = 255;
@@ -136,17 +137,22 @@ inline Column numeric_column(ColumnView view, std::size_t n_rows, double fill) {
     return column;
 }
 
-// The category that a number in an encoded matrix stands for; anything that is not one of them
-// (NaN above all) counts as `fill`.
+// Whether a number in an encoded matrix stands for a category; NaN does not.
+inline bool is_category(double value, std::uint32_t n_categories) {
+    return value >= 0.0 && value < static_cast<double>(n_categories);
+}
+
+// The category that a number stands for; anything that is not one of them counts as `fill`.
 inline std::uint32_t category_code(double value, std::uint32_t n_categories, double fill) {
-    const bool known = value >= 0.0 && value < static_cast<double>(n_categories);
-    return static_cast<std::uint32_t>(known ? value : fill);
+    return static_cast<std::uint32_t>(is_category(value, n_categories) ? value : fill);
 }
 
 inline Column nominal_column(ColumnView view, std::size_t n_rows, std::uint32_t n_categories,
                              double fill) {
     Column column;
     column.numeric = false;
+    column.view = view;
+    column.fill = fill;
     column.n_codes = n_categories;
     column.codes.resize(n_rows);
     for (std::size_t row = 0; row < n_rows; ++row) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -116,6 +117,7 @@ class Grower {
         if (column.numeric) tree_.threshold[at.node] = column.value(split.cut);
         tree_.first_child[at.node] = static_cast<std::int32_t>(first);
         tree_.n_children[at.node] = static_cast<std::int32_t>(n_branches);
+        send_missing(column, at.node);
         for (const Row row : rows) branch_[row] = branch_of(tree_, data_.columns, at.node, row);
         partition(rows, n_branches, [this](Row row) { return branch_[row]; }, scratch_, starts_);
         for (const std::size_t a : numeric_) {
@@ -129,6 +131,17 @@ class Grower {
             pending.push_back(
                 {first + b, at.begin + starts_[b], at.begin + starts_[b + 1], at.depth + 1});
         }
+    }
+
+    // A missing value goes where the value that stands in for it goes.
+    void send_missing(const Column& column, std::size_t node) {
+        if (column.numeric) {
+            tree_.missing[node] = column.fill > tree_.threshold[node] ? 1 : 0;
+            return;
+        }
+        tree_.missing[node] = static_cast<std::int32_t>(column.fill);
+        std::int32_t* branches = tree_.add_table(node, column.n_codes, 0);
+        std::iota(branches, branches + column.n_codes, 0);
     }
 
     const Data& data_;

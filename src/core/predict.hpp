@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <span>
 #include <vector>
@@ -25,36 +26,91 @@ struct Table {
     }
 };
 
-// A fitted tree, borrowed: one entry a node, coefficients n_nodes x m x (1 + n_scores).
-struct FittedTree {
-    std::span<const std::int32_t> attribute;
-    std::span<const double> threshold;
+// Where rows go, borrowed: one entry a node.
+struct Routes {
+    std::span<const std::int32_t> attribute;  // -1 in a leaf
+    std::span<const double> threshold;        // numeric: values above it go to the second child
     std::span<const std::int32_t> first_child;
-    std::span<const double> coefficients;
+    std::span<const std::int32_t> missing;       // the child of missing values
+    std::span<const std::int32_t> table;         // nominal: where the node begins in `branches`
+    std::span<const std::int32_t> branches;      // by category: the child
     std::span<const std::int32_t> n_categories;  // by attribute; 0: numeric
-    std::span<const double> fills;
+};
+
+// The same, an inner node in 32 bytes.
+class Router {
+  public:
+    explicit Router(const Routes& routes) : branches_(routes.branches) {
+        for (std::size_t v = 0; v < routes.attribute.size(); ++v) {
+            const std::int32_t a = routes.attribute[v];
+            const std::size_t known = routes.n_categories.size();
+            const bool nominal = a >= 0 && static_cast<std::size_t>(a) < known;
+            const std::int32_t count =
+                nominal ? routes.n_categories[static_cast<std::size_t>(a)] : 0;
+            // The largest number stands for infinity, which JSON has not: all but missing values.
+            const bool all_known = routes.threshold[v] == std::numeric_limits<double>::max();
+            const double threshold =
+                all_known ? std::numeric_limits<double>::infinity() : routes.threshold[v];
+            nodes_.push_back({threshold, a, routes.first_child[v], routes.missing[v],
+                              routes.table[v], static_cast<std::uint32_t>(count)});
+        }
+    }
+
+    std::size_t size() const { return nodes_.size(); }
+    bool is_leaf(std::size_t node) const { return nodes_[node].attribute < 0; }
+    std::int32_t attribute(std::size_t node) const { return nodes_[node].attribute; }
+
+    std::size_t child(std::size_t node, double value) const {
+        const Node& at = nodes_[node];
+        std::int32_t branch;
+        if (at.n_categories > 0) {
+            branch = is_category(value, at.n_categories)
+                         ? branches_[static_cast<std::size_t>(at.table) +
+                                     static_cast<std::size_t>(value)]
+                         : at.missing;
+        } else {
+            branch =
+                std::isnan(value) ? at.missing : static_cast<std::int32_t>(value > at.threshold);
+        }
+        return static_cast<std::size_t>(at.first_child + branch);
+    }
+
+    std::size_t leaf(std::size_t root, const Table& table, std::size_t row) const {
+        const double* values = table.first + static_cast<std::ptrdiff_t>(row) * table.row_stride;
+        std::size_t node = root;
+        while (!is_leaf(node)) node = child(node, values[attribute(node) * table.column_stride]);
+        return node;
+    }
+
+  private:
+    struct Node {
+        double threshold;
+        std::int32_t attribute, first_child, missing, table;
+        std::uint32_t n_categories;
+    };
+    std::span<const std::int32_t> branches_;
+    std::vector<Node> nodes_;
+};
+
+// A fitted tree, borrowed: coefficients n_nodes x m x (1 + n_scores).
+struct FittedTree {
+    Routes routes;
+    std::span<const double> coefficients;
     std::size_t n_classes, n_scores;
 };
 
 class Predictor {
   public:
-    explicit Predictor(const FittedTree& tree) : tree_(tree) {
-        for (std::size_t v = 0; v < tree.attribute.size(); ++v) {
-            nodes_.push_back({tree.threshold[v], tree.attribute[v], tree.first_child[v]});
-        }
-    }
+    explicit Predictor(const FittedTree& tree) : tree_(tree), router_(tree.routes) {}
 
     std::int32_t leaf(const Table& table, std::size_t row) const {
-        const double* values = table.first + static_cast<std::ptrdiff_t>(row) * table.row_stride;
-        std::int32_t node = 0;
-        while (nodes_[static_cast<std::size_t>(node)].attribute >= 0) {
-            node = child(nodes_[static_cast<std::size_t>(node)], values, table.column_stride);
-        }
-        return node;
+        return static_cast<std::int32_t>(router_.leaf(0, table, row));
     }
 
-    // scores: column-major, table.n_rows x n_scores; probabilities: row-major, n_rows x m.
-    void probabilities(const Table& table, const double* scores, double* probabilities) const {
+    // scores: column-major, table.n_rows x n_scores; offset: likewise, a column a log-odds, or
+    // null; probabilities: row-major, n_rows x m.
+    void probabilities(const Table& table, const double* scores, const double* offset,
+                       double* probabilities) const {
         const std::size_t m = tree_.n_classes;
         const std::size_t columns = m == 2 ? 1 : m;
         const std::vector<double> models = state_models();
@@ -68,6 +124,10 @@ class Predictor {
                 const auto node = static_cast<std::size_t>(leaf(table, begin + i));
                 const double* model = models.data() + node * columns * (tree_.n_scores + 1);
                 state(model, scores + begin + i, table.n_rows, columns, F.data() + i);
+                if (offset == nullptr) continue;
+                for (std::size_t j = 0; j < columns; ++j) {
+                    F[j * block_rows + i] += offset[j * table.n_rows + begin + i];
+                }
             }
             const std::size_t padded = padded_rows(count);
             if (m == 2) {
@@ -83,29 +143,12 @@ class Predictor {
     }
 
   private:
-    struct Node {
-        double threshold;
-        std::int32_t attribute, first_child;
-    };
-
-    std::int32_t child(const Node& node, const double* values, std::ptrdiff_t stride) const {
-        const auto a = static_cast<std::size_t>(node.attribute);
-        const double value = values[node.attribute * stride];
-        if (tree_.n_categories[a] > 0) {
-            const auto n_categories = static_cast<std::uint32_t>(tree_.n_categories[a]);
-            const std::uint32_t code = category_code(value, n_categories, tree_.fills[a]);
-            return node.first_child + static_cast<std::int32_t>(code);
-        }
-        const double known = std::isnan(value) ? tree_.fills[a] : value;
-        return node.first_child + static_cast<std::int32_t>(known > node.threshold);
-    }
-
     // For two classes the difference of the two rows is all that counts.
     std::vector<double> state_models() const {
         const std::size_t width = tree_.n_scores + 1;
         if (tree_.n_classes != 2) return {tree_.coefficients.begin(), tree_.coefficients.end()};
-        std::vector<double> differences(nodes_.size() * width);
-        for (std::size_t v = 0; v < nodes_.size(); ++v) {
+        std::vector<double> differences(router_.size() * width);
+        for (std::size_t v = 0; v < router_.size(); ++v) {
             const double* rows = tree_.coefficients.data() + v * 2 * width;
             for (std::size_t t = 0; t < width; ++t) {
                 differences[v * width + t] = rows[width + t] - rows[t];
@@ -126,7 +169,7 @@ class Predictor {
     }
 
     FittedTree tree_;
-    std::vector<Node> nodes_;
+    Router router_;
 };
 
 }  // namespace caltree

@@ -63,9 +63,17 @@ class Pruner {
         refresh();
     }
 
-    // RMSE of the tree as it stands on the held-out rows.
-    double held_out_rmse() const {
-        return std::sqrt(std::max(0.0, state_[0].held_out.value()) / models_.held_out_total);
+    // Prunes whatever does not gain more than alpha, which may be infinity.
+    void prune(double alpha) {
+        for (double next = smallest_alpha(); std::isfinite(next) && next <= alpha;
+             next = smallest_alpha()) {
+            prune_weakest();
+        }
+    }
+
+    // Mean error of the tree as it stands on the held-out rows.
+    double held_out_error() const {
+        return std::max(0.0, state_[0].held_out.value()) / models_.held_out_total;
     }
 
     bool is_inner(std::size_t node) const { return state_[node].inner; }
@@ -212,8 +220,8 @@ class Pruner {
 };
 
 struct PruningSequence {
-    std::vector<double> alpha;  // [0] is 0, the unpruned tree
-    std::vector<double> rmse;   // on the held-out rows, after each step; empty if there are none
+    std::vector<double> alpha;     // [0] is 0, the unpruned tree
+    std::vector<double> held_out;  // mean error after each step; empty if no row is held out
 };
 
 inline PruningSequence pruning_sequence(const Structure& tree, const NodeModels& models) {
@@ -221,12 +229,12 @@ inline PruningSequence pruning_sequence(const Structure& tree, const NodeModels&
     PruningSequence sequence;
     const bool judged = models.held_out_total > 0.0;
     sequence.alpha.push_back(0.0);
-    if (judged) sequence.rmse.push_back(pruner.held_out_rmse());
+    if (judged) sequence.held_out.push_back(pruner.held_out_error());
     for (double alpha = pruner.smallest_alpha(); std::isfinite(alpha);
          alpha = pruner.smallest_alpha()) {
         pruner.prune_weakest();
         sequence.alpha.push_back(alpha);
-        if (judged) sequence.rmse.push_back(pruner.held_out_rmse());
+        if (judged) sequence.held_out.push_back(pruner.held_out_error());
     }
     return sequence;
 }

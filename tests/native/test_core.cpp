@@ -266,22 +266,22 @@ void check_pruning(const Structure& tree, const NodeModels& models, Digest& dige
     CHECK(std::isinf(pruner.smallest_alpha()));
     const PruningSequence sequence = pruning_sequence(tree, models);
     CHECK(sequence.alpha.size() == steps + 1 && sequence.alpha[0] == 0.0);
-    CHECK(all_finite(sequence.alpha) && all_finite(sequence.rmse));
-    CHECK(sequence.rmse.empty() || sequence.rmse.size() == sequence.alpha.size());
-    if (!sequence.rmse.empty()) {
+    CHECK(all_finite(sequence.alpha) && all_finite(sequence.held_out));
+    CHECK(sequence.held_out.empty() || sequence.held_out.size() == sequence.alpha.size());
+    if (!sequence.held_out.empty()) {
         // The root alone is judged by its own model.
-        const double root = std::sqrt(models.held_out_error[0] / models.held_out_total);
-        CHECK(nearly(sequence.rmse.back(), root));
+        const double root = models.held_out_error[0] / models.held_out_total;
+        CHECK(nearly(sequence.held_out.back(), root));
     }
     digest.add(sequence.alpha);
-    digest.add(sequence.rmse);
+    digest.add(sequence.held_out);
 }
 
 void check_predictions(const DataSet& set, const Structure& tree, const NodeModels& models,
                        std::span<const Row> rows, Digest& digest) {
-    const Predictor predictor({tree.attribute, tree.threshold, tree.first_child,
-                               models.coefficients, set.n_categories, set.fills, set.n_classes,
-                               set.n_scores});
+    const Routes routes{tree.attribute, tree.threshold, tree.first_child, tree.missing,
+                        tree.table,     tree.branches,  set.n_categories};
+    const Predictor predictor({routes, models.coefficients, set.n_classes, set.n_scores});
     std::vector<double> counts(tree.size(), 0.0);
     for (const Row row : rows) {
         const auto leaf = static_cast<std::size_t>(predictor.leaf(set.table(), row));
@@ -293,7 +293,7 @@ void check_predictions(const DataSet& set, const Structure& tree, const NodeMode
         if (tree.is_leaf(v)) CHECK(nearly(counts[v], tree.n_rows[v]));
     }
     std::vector<double> probabilities(set.n_rows * set.n_classes);
-    predictor.probabilities(set.table(), set.scores.data(), probabilities.data());
+    predictor.probabilities(set.table(), set.scores.data(), nullptr, probabilities.data());
     for (std::size_t i = 0; i < set.n_rows; ++i) {
         double sum = 0.0;
         for (std::size_t j = 0; j < set.n_classes; ++j) {

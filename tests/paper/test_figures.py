@@ -15,7 +15,7 @@ from caltree.paper.generators import led24, rdg1
 from caltree.paper.learners import NaiveBayes
 from caltree.paper.protocol import outer_folds
 from caltree.reliability import reliability_curve
-from tests.helpers import fixed_tree, make_frame
+from tests.helpers import fixed_boosted_tree, fixed_tree, make_frame
 
 
 def pixels(figure):
@@ -140,12 +140,18 @@ def lines_of(tree):
     return conditions, formulas
 
 
+both_engines = pytest.mark.parametrize(
+    "make", [fixed_boosted_tree, fixed_tree], ids=["boosted", "shrunken"]
+)
+
+
+@both_engines
 @pytest.mark.parametrize(
     ("columns", "n_leaves"), [(["number"], 2), (["colour", "number", "size"], 4)]
 )
-def test_the_drawn_tree_has_every_condition_and_every_formula(columns, n_leaves):
+def test_the_drawn_tree_has_every_condition_and_every_formula(columns, n_leaves, make):
     X, y, scores = make_frame()
-    tree = fixed_tree(max_depth=3).fit(X[columns], y, scores=scores)
+    tree = make(max_depth=3).fit(X[columns], y, scores=scores)
     axes = Figure().subplots()
     figures._draw_tree(axes, tree)
     texts = shown_texts(axes)
@@ -155,7 +161,7 @@ def test_the_drawn_tree_has_every_condition_and_every_formula(columns, n_leaves)
     assert len(leaves) == tree.get_n_leaves()
     shown = [squeezed(line) for text in leaves for line in text.splitlines()]
     assert sorted(shown) == sorted(formulas)
-    edges = [text for text in texts if re.match("[<=>]", text)]
+    edges = [text for text in texts if re.match("[<=>]|in |is ", text)]
     names = [text for text in texts if text in columns]
     assert len(edges) + len(names) + len(leaves) == len(texts)
     assert len(axes.get_lines()) == len(edges)
@@ -163,9 +169,10 @@ def test_the_drawn_tree_has_every_condition_and_every_formula(columns, n_leaves)
     assert sorted(edges) == sorted(without_names)
 
 
-def test_every_child_is_below_its_parent_and_no_two_nodes_are_in_one_place():
+@both_engines
+def test_every_child_is_below_its_parent_and_no_two_nodes_are_in_one_place(make):
     X, y, scores = make_frame()
-    tree = fixed_tree(max_depth=3).fit(X, y, scores=scores)
+    tree = make(max_depth=3).fit(X, y, scores=scores)
     axes = Figure().subplots()
     figures._draw_tree(axes, tree)
     for line in axes.get_lines():
@@ -175,9 +182,10 @@ def test_every_child_is_below_its_parent_and_no_two_nodes_are_in_one_place():
     assert len(children) == len(axes.get_lines())
 
 
-def test_a_tree_that_is_a_single_leaf_can_be_drawn():
+@both_engines
+def test_a_tree_that_is_a_single_leaf_can_be_drawn(make):
     X, y, scores = make_frame()
-    tree = fixed_tree(max_depth=0).fit(X, y, scores=scores)
+    tree = make(max_depth=0).fit(X, y, scores=scores)
     axes = Figure().subplots()
     figures._draw_tree(axes, tree)
     [leaf] = shown_texts(axes)

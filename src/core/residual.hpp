@@ -1,0 +1,241 @@
+// Splits that look for miscalibration: the gain in deviance over the node's own model.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "bins.hpp"
+#include "data.hpp"
+
+namespace caltree {
+
+// What a set of rows says about a correction of its log-odds: weight, then for each state the sums
+// of the residuals and of their variances.
+struct EvidenceShape {
+    std::size_t n_states = 1;
+
+    std::size_t size() const { return 1 + 2 * n_states; }
+
+    // The deviance that a penalised Newton step would gain, times 2.
+    double gain(const double* sums, double penalty) const {
+        double total = 0.0;
+        for (std::size_t j = 0; j < n_states; ++j) {
+            const double residuals = sums[1 + 2 * j];
+            total += residuals * residuals / (sums[2 + 2 * j] + penalty);
+        }
+        return total;
+    }
+};
+
+struct ResidualSplit {
+    int attribute = -1;  // -1: no split
+    double gain = 0.0;
+    std::size_t cut = 0;                // numeric: rows of bins up to it go to the first child
+    std::vector<Bin> first_categories;  // nominal: these go to the first child
+    bool missing_first = false;         // where missing values go
+    double missing_rows = 0.0;
+
+    bool found() const { return attribute >= 0; }
+};
+
+struct ResidualSettings {
+    double penalty = 0.1;
+    double min_samples_leaf = 2.0;
+};
+
+// With many categories some division into two always looks good: sorted by what they ask for, the
+// better half of K useless ones gains about K. Each beyond the first few must pay for itself.
+inline constexpr double free_categories = 8.0;
+inline constexpr double cost_of_a_category = 3.0;
+
+class ResidualFinder {
+  public:
+    ResidualFinder(std::span<const BinnedColumn> columns, EvidenceShape shape,
+                   const ResidualSettings& settings)
+        : columns_(columns), shape_(shape), settings_(settings), node_(shape.size()) {}
+
+    // `evidence`: of every row, in the order of `rows`.
+    ResidualSplit find(std::span<const Row> rows, std::span<const double> evidence,
+                       std::span<const std::size_t> attributes) {
+        std::fill(node_.begin(), node_.end(), 0.0);
+        for (std::size_t i = 0; i < rows.size(); ++i) add(node_.data(), evidence, i);
+        ResidualSplit best;
+        for (const std::size_t a : attributes) {
+            if (columns_[a].n_bins < 1) continue;
+            collect(columns_[a], rows, evidence);
+            if (!columns_[a].numeric) order_categories();
+            scan(a, best);
+        }
+        return best;
+    }
+
+  private:
+    // One of the different bins among the node's rows; the sums stand in sums_.
+    struct Cell {
+        Bin bin;
+        std::size_t at;
+    };
+
+    void add(double* to, std::span<const double> evidence, std::size_t i) const {
+        if (shape_.n_states == 1) {  // the most frequent case, unrolled
+            const double* from = evidence.data() + i * 3;
+            to[0] += from[0];
+            to[1] += from[1];
+            to[2] += from[2];
+            return;
+        }
+        const double* from = evidence.data() + i * shape_.size();
+        for (std::size_t t = 0; t < shape_.size(); ++t) to[t] += from[t];
+    }
+
+    // The sums of each bin, in ascending order; of missing values, if any, apart.
+    void collect(const BinnedColumn& column, std::span<const Row> rows,
+                 std::span<const double> evidence) {
+        cells_.clear();
+        missing_.assign(shape_.size(), 0.0);
+        // Sorting a few rows is cheaper than looking at every bin.
+        if (rows.size() * 8 >= column.n_bins) {
+            collect_all_bins(column, rows, evidence);
+        } else {
+            collect_sorted(column, rows, evidence);
+        }
+    }
+
+    void collect_all_bins(const BinnedColumn& column, std::span<const Row> rows,
+                          std::span<const double> evidence) {
+        const std::size_t size = shape_.size();
+        sums_.assign((column.n_bins + 1) * size, 0.0);
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            add(sums_.data() + column.codes[rows[i]] * size, evidence, i);
+        }
+        for (std::size_t bin = 0; bin < column.n_bins; ++bin) {
+            if (sums_[bin * size] > 0.0) cells_.push_back({static_cast<Bin>(bin), bin * size});
+        }
+        std::copy_n(sums_.begin() + static_cast<std::ptrdiff_t>(column.n_bins * size), size,
+                    missing_.begin());
+    }
+
+    void collect_sorted(const BinnedColumn& column, std::span<const Row> rows,
+                        std::span<const double> evidence) {
+        keyed_.clear();
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            keyed_.push_back(std::uint64_t{column.codes[rows[i]]} << 32 | i);
+        }
+        std::sort(keyed_.begin(), keyed_.end());
+        const std::size_t size = shape_.size();
+        sums_.clear();
+        for (const std::uint64_t key : keyed_) {
+            const auto bin = static_cast<Bin>(key >> 32);
+            const std::size_t i = key & 0xffffffffU;
+            if (bin == column.n_bins) {
+                add(missing_.data(), evidence, i);
+                continue;
+            }
+            if (cells_.empty() || cells_.back().bin != bin) {
+                cells_.push_back({bin, sums_.size()});
+                sums_.resize(sums_.size() + size, 0.0);
+            }
+            add(sums_.data() + cells_.back().at, evidence, i);
+        }
+    }
+
+    // By the correction that the state with most to gain asks for: the best division into two is
+    // then one of neighbours.
+    void order_categories() {
+        std::size_t state = 0;
+        double most = -1.0;
+        for (std::size_t j = 0; j < shape_.n_states; ++j) {
+            double sum = 0.0;
+            for (const Cell& cell : cells_)
+                sum += std::abs(residuals(cell, j) * correction(cell, j));
+            if (sum > most) {
+                most = sum;
+                state = j;
+            }
+        }
+        std::stable_sort(cells_.begin(), cells_.end(), [&](const Cell& a, const Cell& b) {
+            return correction(a, state) < correction(b, state);
+        });
+    }
+
+    double residuals(const Cell& cell, std::size_t j) const { return sums_[cell.at + 1 + 2 * j]; }
+    double correction(const Cell& cell, std::size_t j) const {
+        return residuals(cell, j) / (sums_[cell.at + 2 + 2 * j] + settings_.penalty);
+    }
+
+    void scan(std::size_t attribute, ResidualSplit& best) {
+        if (cells_.empty()) return;
+        const bool any_missing = missing_[0] > 0.0;
+        scan(attribute, false, best);
+        if (any_missing) scan(attribute, true, best);
+    }
+
+    void scan(std::size_t attribute, bool missing_first, ResidualSplit& best) {
+        const std::size_t size = shape_.size();
+        const double before = shape_.gain(node_.data(), settings_.penalty) + chance(attribute);
+        left_.assign(size, 0.0);
+        right_.resize(size);
+        if (missing_first) left_ = missing_;
+        const bool any_missing = missing_[0] > 0.0;
+        // After the last cell only missing values are left on the other side.
+        const std::size_t n_cuts = cells_.size() - (any_missing && !missing_first ? 0 : 1);
+        for (std::size_t c = 0; c < n_cuts; ++c) {
+            const double* cell = sums_.data() + cells_[c].at;
+            for (std::size_t t = 0; t < size; ++t) left_[t] += cell[t];
+            for (std::size_t t = 0; t < size; ++t) right_[t] = node_[t] - left_[t];
+            if (left_[0] < settings_.min_samples_leaf) continue;
+            if (right_[0] < settings_.min_samples_leaf) break;
+            const double gain = both_sides() - before;
+            if (gain > best.gain + 1e-9) keep(attribute, c, gain, missing_first, best);
+        }
+    }
+
+    double both_sides() const {
+        if (shape_.n_states > 1) {
+            return shape_.gain(left_.data(), settings_.penalty) +
+                   shape_.gain(right_.data(), settings_.penalty);
+        }
+        // The same over one denominator: divisions are what takes time here.
+        const double left = left_[2] + settings_.penalty;
+        const double right = right_[2] + settings_.penalty;
+        return (left_[1] * left_[1] * right + right_[1] * right_[1] * left) / (left * right);
+    }
+
+    // What a split on a nominal attribute may gain by chance.
+    double chance(std::size_t attribute) const {
+        if (columns_[attribute].numeric) return 0.0;
+        const double many = static_cast<double>(cells_.size()) - free_categories;
+        return cost_of_a_category * static_cast<double>(shape_.n_states) * std::max(0.0, many);
+    }
+
+    void keep(std::size_t attribute, std::size_t c, double gain, bool missing_first,
+              ResidualSplit& best) const {
+        best.attribute = static_cast<int>(attribute);
+        best.gain = gain;
+        best.first_categories.clear();
+        const bool any_missing = missing_[0] > 0.0;
+        best.missing_first = any_missing ? missing_first : left_[0] >= right_[0];
+        best.missing_rows = missing_[0];
+        if (!columns_[attribute].numeric) {
+            for (std::size_t k = 0; k <= c; ++k) best.first_categories.push_back(cells_[k].bin);
+            return;
+        }
+        const std::size_t bin = cells_[c].bin;
+        // Halfway through the bins that no row is in.
+        best.cut = c + 1 < cells_.size() ? bin + (cells_[c + 1].bin - bin - 1U) / 2 : bin;
+    }
+
+    std::span<const BinnedColumn> columns_;
+    EvidenceShape shape_;
+    ResidualSettings settings_;
+    std::vector<double> node_, missing_, left_, right_, sums_;
+    std::vector<Cell> cells_;
+    std::vector<std::uint64_t> keyed_;
+};
+
+}  // namespace caltree

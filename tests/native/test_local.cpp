@@ -1,0 +1,640 @@
+// Fuzzes trees of shrunken node models and their forests on random data sets, and checks what must
+// hold whatever the data are.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "bins.hpp"
+#include "finished.hpp"
+#include "forest.hpp"
+#include "grow.hpp"
+#include "local.hpp"
+#include "predict.hpp"
+#include "prune.hpp"
+
+using namespace caltree;
+
+namespace {
+
+std::size_t current_data_set = 0;
+
+// What has been seen: a test of nothing proves nothing.
+struct {
+    std::size_t on_numbers = 0, on_categories = 0, on_scores = 0, with_missing = 0;
+    std::size_t only_missing = 0, given = 0;
+} seen;
+
+#define CHECK(condition)                                                          \
+    do {                                                                          \
+        if (!(condition)) {                                                       \
+            std::fprintf(stderr, "%s:%d: data set %zu: %s\n", __FILE__, __LINE__, \
+                         current_data_set, #condition);                           \
+            std::exit(1);                                                         \
+        }                                                                         \
+    } while (false)
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+
+class Chance {
+  public:
+    explicit Chance(std::uint64_t seed) : random_(seed) {}
+    double uniform() { return static_cast<double>(random_.next() >> 11) * 0x1p-53; }
+    double between(double low, double high) { return low + (high - low) * uniform(); }
+    std::size_t from_to(std::size_t low, std::size_t high) {
+        return low + random_.below(high - low + 1);
+    }
+    bool happens(double probability) { return uniform() < probability; }
+    template <class T>
+    T one_of(std::initializer_list<T> choices) {
+        return choices.begin()[random_.below(choices.size())];
+    }
+
+  private:
+    Random random_;
+};
+
+struct DataSet {
+    std::size_t n_rows = 0, n_classes = 0, n_scores = 0, max_bins = 0;
+    bool all_scores = true;
+    bool tame = true;            // the scores are of ordinary size
+    std::vector<double> matrix;  // row-major
+    std::vector<std::int32_t> n_categories;
+    std::vector<double> weights, scores, offset;
+    std::vector<Label> labels;
+    Columns columns;
+
+    std::size_t n_attributes() const { return n_categories.size(); }
+    std::size_t n_states() const { return n_classes == 2 ? 1 : n_classes; }
+    const double* offset_or_null() const { return offset.empty() ? nullptr : offset.data(); }
+    Table table() const {
+        const auto width = static_cast<std::ptrdiff_t>(n_attributes());
+        return {matrix.data(), n_rows, n_attributes(), width, 1};
+    }
+    Data data() const { return {columns, labels, weights, scores.data(), n_scores, n_classes}; }
+    double weight(Row row) const { return weights.empty() ? 1.0 : weights[row]; }
+};
+
+double random_value(Chance& chance, std::int32_t n_categories, int kind) {
+    if (chance.happens(0.1)) return not_a_number;
+    if (n_categories > 0) {
+        return static_cast<double>(chance.from_to(0, static_cast<std::size_t>(n_categories) - 1));
+    }
+    switch (kind) {
+        case 0:
+            return chance.between(-3.0, 3.0);
+        case 1:
+            return std::round(chance.between(-3.0, 3.0));
+        case 2:
+            return chance.one_of({-1e308, -1.0, -0.0, 0.0, 5e-324, 1e-323, 1.0, 1e308});
+        case 3:
+            return not_a_number;
+        default:
+            return 7.0;
+    }
+}
+
+double random_score(Chance& chance, int kind, bool hit) {
+    const double margin = chance.between(-2.0, 2.0) + (hit ? 1.0 : 0.0);
+    switch (kind) {
+        case 0:
+            return margin;
+        case 1:
+            return std::round(margin);
+        case 2:
+            return 0.3;
+        case 3:
+            return hit ? 30.0 : -30.0;  // the answer itself
+        case 4:
+            return margin * 1e100;
+        default:
+            return chance.one_of({-1e100, 1e-300, 0.0, 1.0, 1e100});
+    }
+}
+
+void add_attributes(Chance& chance, DataSet& set, std::vector<int>& kinds) {
+    const std::size_t n_attributes = chance.from_to(1, 5);
+    for (std::size_t a = 0; a < n_attributes; ++a) {
+        const std::size_t most = chance.happens(0.2) ? set.n_rows + 20 : 5;
+        const bool nominal = chance.happens(0.4);
+        set.n_categories.push_back(nominal ? static_cast<std::int32_t>(chance.from_to(1, most))
+                                           : 0);
+        kinds.push_back(static_cast<int>(chance.from_to(0, 4)));
+    }
+}
+
+void add_scores(Chance& chance, DataSet& set) {
+    const std::size_t several = chance.one_of<std::size_t>({1, 1, 2, 3});
+    set.n_scores = set.n_classes == 2 ? several : several * set.n_classes;
+    set.tame = chance.happens(0.7);
+    for (std::size_t c = 0; c < set.n_scores; ++c) {
+        const int kind = static_cast<int>(chance.from_to(0, set.tame ? 2 : 5));
+        for (std::size_t i = 0; i < set.n_rows; ++i) {
+            const bool hit = set.labels[i] == (set.n_classes == 2 ? 1 : c % set.n_classes);
+            set.scores.push_back(random_score(chance, kind, hit));
+        }
+    }
+    if (chance.happens(0.3)) return;
+    for (std::size_t i = 0; i < set.n_rows * set.n_states(); ++i) {
+        set.offset.push_back(chance.happens(0.05) ? chance.one_of({-36.7, 36.7})
+                                                  : chance.between(-3.0, 3.0));
+    }
+}
+
+DataSet random_data_set(Chance& chance) {
+    DataSet set;
+    set.n_rows = chance.one_of<std::size_t>(
+        {1, 2, 5, chance.from_to(3, 40), chance.from_to(20, 150), chance.from_to(200, 500)});
+    set.n_classes = chance.happens(0.5) ? 2 : chance.from_to(3, 6);
+    set.max_bins = chance.one_of<std::size_t>({2, 3, 16, 255, most_bins});
+    set.all_scores = chance.happens(0.5);
+    std::vector<int> kinds;
+    add_attributes(chance, set, kinds);
+    for (std::size_t i = 0; i < set.n_rows; ++i) {
+        double signal = chance.uniform();
+        for (std::size_t a = 0; a < set.n_attributes(); ++a) {
+            const double value = random_value(chance, set.n_categories[a], kinds[a]);
+            set.matrix.push_back(value);
+            if (value > 0.5 || std::isnan(value)) signal += 0.7;
+        }
+        set.labels.push_back(
+            static_cast<Label>(static_cast<std::size_t>(signal * 1.5) % set.n_classes));
+    }
+    set.columns.n_rows = set.n_rows;
+    for (std::size_t a = 0; a < set.n_attributes(); ++a) {
+        const ColumnView view = set.table().column(a);
+        const auto count = static_cast<std::uint32_t>(set.n_categories[a]);
+        // What stands in for missing values elsewhere plays no part here.
+        set.columns.columns.push_back(count > 0 ? nominal_column(view, set.n_rows, count, 0.0)
+                                                : numeric_column(view, set.n_rows, 1.0));
+    }
+    add_scores(chance, set);
+    if (chance.happens(0.4)) {
+        for (std::size_t i = 0; i < set.n_rows; ++i) {
+            set.weights.push_back(chance.one_of({0.01, 0.5, 1.0, 2.0, 1000.0}));
+        }
+    }
+    return set;
+}
+
+// The attributes, then the scores.
+std::vector<BinnedColumn> binned_columns(const DataSet& set) {
+    std::vector<BinnedColumn> columns = binned(set.columns, set.weights, set.max_bins);
+    const Data data = set.data();
+    for (std::size_t c = 0; c < set.n_scores; ++c) {
+        const ColumnView view{data.score_column(c), 1};
+        const Column column = numeric_column(view, set.n_rows, 0.0);
+        columns.push_back(binned_numeric(column, set.weights, set.max_bins));
+    }
+    return columns;
+}
+
+bool all_finite(std::span<const double> values) {
+    return std::all_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); });
+}
+
+bool nearly(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(1.0, std::abs(b)); }
+
+double value_of(const DataSet& set, std::size_t attribute, std::size_t row) {
+    return attribute < set.n_attributes()
+               ? set.matrix[row * set.n_attributes() + attribute]
+               : set.scores[(attribute - set.n_attributes()) * set.n_rows + row];
+}
+
+// Bins rise, and a threshold divides the rows as the bins do.
+void check_bins(const DataSet& set, const std::vector<BinnedColumn>& columns) {
+    for (std::size_t a = 0; a < columns.size(); ++a) {
+        const BinnedColumn& column = columns[a];
+        CHECK(column.codes.size() == set.n_rows);
+        for (const Bin code : column.codes) CHECK(code <= column.n_bins);
+        if (!column.numeric) continue;
+        CHECK(column.n_bins <= set.max_bins);
+        CHECK(column.lower.size() == column.n_bins && column.upper.size() == column.n_bins);
+        for (std::size_t bin = 0; bin < column.n_bins; ++bin) {
+            CHECK(column.lower[bin] <= column.upper[bin]);
+            if (bin + 1 == column.n_bins) break;
+            CHECK(column.upper[bin] < column.lower[bin + 1]);
+            const double threshold = column.threshold(bin);
+            for (std::size_t i = 0; i < set.n_rows && column.n_bins < 20; ++i) {
+                if (column.codes[i] == column.n_bins) continue;
+                CHECK((value_of(set, a, i) > threshold) == (column.codes[i] > bin));
+            }
+        }
+    }
+}
+
+struct Parts {
+    std::vector<Row> rows, held_out;
+};
+
+Parts random_parts(Chance& chance, const DataSet& set) {
+    Parts parts;
+    const double share = chance.one_of({0.0, 0.2, 0.9});
+    for (std::size_t i = 0; i < set.n_rows; ++i) {
+        (chance.happens(share) ? parts.held_out : parts.rows).push_back(static_cast<Row>(i));
+    }
+    if (parts.rows.empty()) std::swap(parts.rows, parts.held_out);
+    return parts;
+}
+
+LocalSettings random_settings(Chance& chance) {
+    LocalSettings settings;
+    settings.penalty = chance.one_of({0.05, 0.05, 1e-9, 10.0, 1e9});
+    settings.min_samples_split = chance.one_of({2.0, 4.0, 8.0, 40.0});
+    settings.min_samples_leaf = chance.one_of({0.001, 1.0, 2.0, 10.0});
+    if (chance.happens(0.2)) settings.max_depth = chance.from_to(0, 3);
+    if (chance.happens(0.3)) settings.max_features = chance.from_to(1, 3);
+    settings.seed = chance.from_to(0, 1000);
+    settings.objective = chance.happens(0.5) ? Objective::deviance : Objective::squared_error;
+    if (chance.happens(0.7)) settings.sizes = {infinity, 100.0, 20.0, settings.min_samples_split};
+    if (chance.happens(0.1)) settings.sizes = {7.0};
+    return settings;
+}
+
+std::vector<std::size_t> depths(const Structure& tree) {
+    std::vector<std::size_t> depth(tree.size(), 0);
+    for (std::size_t v = 1; v < tree.size(); ++v) {
+        depth[v] = depth[static_cast<std::size_t>(tree.parent[v])] + 1;
+    }
+    return depth;
+}
+
+// Children come after their parents, side by side, and share the rows among them.
+void check_structure(const Structure& tree, double total, const LocalSettings& settings) {
+    CHECK(tree.size() > 0 && tree.parent[0] == -1);
+    CHECK(nearly(tree.n_rows[0], total));
+    for (const std::size_t depth : depths(tree)) CHECK(depth <= settings.max_depth);
+    CHECK(all_finite(tree.threshold) && all_finite(tree.gain) && all_finite(tree.n_rows));
+    std::vector<int> parents(tree.size(), 0);
+    for (std::size_t v = 0; v < tree.size(); ++v) {
+        if (tree.is_leaf(v)) {
+            CHECK(tree.n_children[v] == 0 && tree.first_child[v] == -1 && tree.table[v] == -1);
+            continue;
+        }
+        CHECK(tree.n_rows[v] >= settings.min_samples_split && tree.gain[v] > 0.0);
+        CHECK(tree.n_children[v] == 2 && (tree.missing[v] == 0 || tree.missing[v] == 1));
+        CHECK(tree.missing_rows[v] >= 0.0 && tree.missing_rows[v] <= tree.n_rows[v] * 1.000001);
+        double below = 0.0;
+        for (std::int32_t b = 0; b < 2; ++b) {
+            const auto child = static_cast<std::size_t>(tree.first_child[v] + b);
+            CHECK(child > v && child < tree.size());
+            CHECK(tree.parent[child] == static_cast<std::int32_t>(v));
+            CHECK(tree.n_rows[child] >= settings.min_samples_leaf * 0.999999);
+            ++parents[child];
+            below += tree.n_rows[child];
+        }
+        CHECK(nearly(below, tree.n_rows[v]));
+        for (std::int32_t c = 0; c < tree.table_size[v]; ++c) {
+            const std::int32_t branch = tree.branches[static_cast<std::size_t>(tree.table[v] + c)];
+            CHECK(branch == 0 || branch == 1);
+        }
+    }
+    for (std::size_t v = 1; v < tree.size(); ++v) CHECK(parents[v] == 1);
+}
+
+void check_models(const Regressors& regressors, const Structure& tree, const NodeModels& models) {
+    CHECK(models.error.size() == tree.size() && models.held_out_error.size() == tree.size());
+    CHECK(models.own.size() == tree.size());
+    CHECK(models.coefficients.size() == tree.size() * regressors.n_parameters());
+    CHECK(all_finite(models.error) && all_finite(models.held_out_error));
+    CHECK(all_finite(models.coefficients));
+    for (std::size_t v = 0; v < tree.size(); ++v) {
+        CHECK(models.error[v] >= 0.0 && models.error[v] <= 700.0 * tree.n_rows[v] + 1e-6);
+        CHECK(models.held_out_error[v] >= 0.0);
+    }
+}
+
+void check_row(const double* p, std::size_t n_states, double total) {
+    double sum = 0.0;
+    for (std::size_t j = 0; j < n_states; ++j) {
+        CHECK(p[j] >= 0.0 && p[j] <= total + 1e-9);
+        sum += p[j];
+    }
+    CHECK(n_states == 1 || std::abs(sum - total) < 1e-9);
+}
+
+Routes routes_of(const DataSet& set, const Structure& tree) {
+    return {tree.attribute, tree.threshold, tree.first_child, tree.missing,
+            tree.table,     tree.branches,  set.n_categories};
+}
+
+// Rows take the way in prediction that they took in training.
+void check_ways(const DataSet& set, const Structure& tree, std::span<const Row> rows,
+                std::span<const double> weights) {
+    const Router router(routes_of(set, tree));
+    std::vector<double> counts(tree.size(), 0.0);
+    for (const Row row : rows) {
+        std::size_t node = 0;
+        while (true) {
+            counts[node] += weights[row];
+            if (router.is_leaf(node)) break;
+            const auto attribute = static_cast<std::size_t>(router.attribute(node));
+            node = router.child(node, value_of(set, attribute, row));
+            CHECK(node < tree.size());
+        }
+    }
+    for (std::size_t v = 0; v < tree.size(); ++v) CHECK(nearly(counts[v], tree.n_rows[v]));
+    // Whatever a value is, it goes somewhere.
+    for (std::size_t v = 0; v < tree.size(); ++v) {
+        if (tree.is_leaf(v)) continue;
+        for (const double value : {not_a_number, -infinity, infinity, -0.0, 1e308, 1e9, 0.5}) {
+            const std::size_t child = router.child(v, value);
+            CHECK(child == static_cast<std::size_t>(tree.first_child[v]) ||
+                  child == static_cast<std::size_t>(tree.first_child[v]) + 1);
+        }
+    }
+}
+
+// Categories that no row of a node has go where missing values go.
+void check_other_categories(const DataSet& set, const Structure& tree, std::span<const Row> rows) {
+    std::vector<std::vector<Row>> reached(tree.size());
+    reached[0].assign(rows.begin(), rows.end());
+    const Router router(routes_of(set, tree));
+    for (std::size_t v = 0; v < tree.size(); ++v) {
+        if (tree.is_leaf(v)) continue;
+        const auto attribute = static_cast<std::size_t>(tree.attribute[v]);
+        for (const Row row : reached[v]) {
+            reached[router.child(v, value_of(set, attribute, row))].push_back(row);
+        }
+        if (tree.table[v] < 0) continue;
+        std::vector<bool> present(static_cast<std::size_t>(tree.table_size[v]), false);
+        for (const Row row : reached[v]) {
+            const double value = value_of(set, attribute, row);
+            if (!std::isnan(value)) present[static_cast<std::size_t>(value)] = true;
+        }
+        for (std::size_t c = 0; c < present.size(); ++c) {
+            const auto at = static_cast<std::size_t>(tree.table[v]) + c;
+            CHECK(present[c] || tree.branches[at] == tree.missing[v]);
+        }
+    }
+}
+
+// A forest of one tree that is read at one size says what the tree said while it grew.
+void check_predictions(const DataSet& set, const Regressors& regressors, const LocalTree& tree,
+                       const LocalSettings& settings, std::span<const Row> held_out) {
+    const std::size_t n_states = set.n_states();
+    const std::size_t n_sizes = settings.sizes.size();
+    CHECK(tree.predictions.size() == n_sizes * held_out.size() * n_states);
+    if (regressors.n_states > 1 && regressors.sees_all()) return;  // no forest has such trees
+    const std::vector<std::int32_t> roots{0}, kind{1};
+    for (std::size_t s = 0; s < n_sizes; ++s) {
+        std::vector<double> shares(2 * n_sizes, 0.0);
+        shares[n_sizes + s] = 1.0;
+        const ForestPredictor predictor({routes_of(set, tree.structure), tree.structure.n_rows,
+                                         tree.models.coefficients, roots, kind, settings.sizes,
+                                         shares, n_states, regressors.width()});
+        CHECK(predictor.n_scores() == set.n_scores);
+        std::vector<double> found(set.n_rows * n_states, 0.0);
+        predictor.add(set.table(), set.scores.data(), set.offset_or_null(), found.data());
+        for (std::size_t i = 0; i < set.n_rows; ++i) check_row(&found[i * n_states], n_states, 1.0);
+        for (std::size_t i = 0; i < held_out.size(); ++i) {
+            const double* known = &tree.predictions[(s * held_out.size() + i) * n_states];
+            check_row(known, n_states, 1.0);
+            for (std::size_t j = 0; j < n_states && set.tame; ++j) {
+                CHECK(std::abs(known[j] - found[held_out[i] * n_states + j]) < 1e-7);
+            }
+        }
+    }
+}
+
+// What is left after pruning is a tree, whose inner nodes are inner nodes of the other.
+void check_finished(const Structure& tree, const NodeModels& models, double alpha, double size) {
+    Pruner pruner(tree, models);
+    pruner.prune(alpha);
+    const FinishedTree result = finished(tree, models, [&](std::size_t v) {
+        return !tree.is_leaf(v) && pruner.is_inner(v) && tree.n_rows[v] >= size;
+    });
+    CHECK(result.tree.size() >= 1 && result.tree.size() <= tree.size());
+    CHECK(result.coefficients.size() * tree.size() ==
+          models.coefficients.size() * result.tree.size());
+    std::size_t children = 1;
+    double missing_rows = 0.0;
+    for (std::size_t v = 0; v < result.tree.size(); ++v) {
+        if (result.tree.is_leaf(v)) continue;
+        const auto first = static_cast<std::size_t>(result.tree.first_child[v]);
+        const auto count = static_cast<std::size_t>(result.tree.n_children[v]);
+        CHECK(first > v && first + count <= result.tree.size());
+        CHECK(result.tree.n_rows[v] >= size);
+        missing_rows += result.tree.missing_rows[v];
+        children += count;
+    }
+    CHECK(children == result.tree.size());
+    if (std::isinf(alpha)) CHECK(result.tree.size() == 1);
+    if (result.tree.size() == tree.size()) {
+        CHECK(nearly(missing_rows,
+                     std::accumulate(tree.missing_rows.begin(), tree.missing_rows.end(), 0.0)));
+    }
+}
+
+void check_pruning(const Structure& tree, const NodeModels& models) {
+    const PruningSequence sequence = pruning_sequence(tree, models);
+    CHECK(!sequence.alpha.empty() && sequence.alpha[0] == 0.0);
+    CHECK(all_finite(sequence.alpha) && all_finite(sequence.held_out));
+    for (const double size : {0.0, 10.0, infinity}) {
+        check_finished(tree, models, 0.0, size);
+        check_finished(tree, models, sequence.alpha.back() / 2.0, size);
+        check_finished(tree, models, infinity, size);
+    }
+}
+
+void count_splits(const DataSet& set, const Structure& tree) {
+    for (std::size_t v = 0; v < tree.size(); ++v) {
+        if (tree.is_leaf(v)) continue;
+        const auto attribute = static_cast<std::size_t>(tree.attribute[v]);
+        const bool is_score = attribute >= set.n_attributes();
+        const bool nominal = !is_score && set.n_categories[attribute] > 0;
+        ++(is_score ? seen.on_scores : nominal ? seen.on_categories : seen.on_numbers);
+        seen.with_missing += tree.missing_rows[v] > 0.0;
+        seen.only_missing += tree.threshold[v] == std::numeric_limits<double>::max();
+    }
+}
+
+bool same_bits(std::span<const double> one, std::span<const double> other) {
+    return std::equal(one.begin(), one.end(), other.begin(), other.end(), [](double a, double b) {
+        return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+    });
+}
+
+struct Ready {
+    std::vector<BinnedColumn> columns;
+    Regressors scores;
+    std::vector<double> weights;
+
+    explicit Ready(const DataSet& set)
+        : columns(binned_columns(set)),
+          scores(regressors(set.data(), set.offset_or_null(), set.all_scores)) {
+        for (std::size_t i = 0; i < set.n_rows; ++i) {
+            weights.push_back(set.weight(static_cast<Row>(i)));
+        }
+    }
+    std::span<const BinnedColumn> some(const DataSet& set, bool splits_on_scores) const {
+        return std::span(columns).first(splits_on_scores ? columns.size() : set.n_attributes());
+    }
+};
+
+void check_tree(const DataSet& set, const Ready& ready, const Parts& parts,
+                std::span<const double> weights, const LocalSettings& settings,
+                bool splits_on_scores) {
+    const Data data = set.data();
+    const auto columns = ready.some(set, splits_on_scores);
+    LocalGrower grower(data, columns, ready.scores, weights, settings);
+    LocalTree tree = grower.grow(parts.rows, parts.held_out);
+    double total = 0.0;
+    for (const Row row : parts.rows) total += weights[row];
+    check_structure(tree.structure, total, settings);
+    check_models(ready.scores, tree.structure, tree.models);
+    check_ways(set, tree.structure, parts.rows, weights);
+    check_other_categories(set, tree.structure, parts.rows);
+    check_predictions(set, ready.scores, tree, settings, parts.held_out);
+    check_pruning(tree.structure, tree.models);
+    LocalGrower again(data, columns, ready.scores, weights, settings);
+    const LocalTree same = again.grow(parts.rows, parts.held_out);
+    CHECK(same_bits(tree.models.coefficients, same.models.coefficients));
+    CHECK(same_bits(tree.predictions, same.predictions));
+    count_splits(set, tree.structure);
+    judge_splits(tree.structure, tree.models);
+    CHECK(all_finite(tree.structure.gain));
+}
+
+// The structure of a tree that was grown by gain ratio; branches may be empty.
+void check_given(const DataSet& set, const Ready& ready, const Parts& parts,
+                 const LocalSettings& settings) {
+    const Data data = set.data();
+    const Structure given = grow(data, parts.rows, {settings.min_samples_split, 2.0, 4});
+    LocalGrower grower(data, ready.some(set, false), ready.scores, ready.weights, settings);
+    const LocalTree tree = grower.grow(parts.rows, parts.held_out, &given);
+    CHECK(tree.structure.attribute == given.attribute);
+    seen.given += tree.structure.size() > 1;
+    CHECK(same_bits(tree.structure.n_rows, given.n_rows) || set.weights.size() > 0);
+    check_models(ready.scores, tree.structure, tree.models);
+    check_pruning(tree.structure, tree.models);
+}
+
+// Trees on bootstrap samples, every other one on scores, too, side by side in one forest.
+void check_forest(Chance& chance, const DataSet& set, const Ready& ready, LocalSettings settings) {
+    if (ready.scores.n_states > 1 && ready.scores.sees_all()) return;
+    settings.sizes = {infinity, 60.0, 16.0, 4.0};
+    settings.min_samples_split = 4.0;
+    const Data data = set.data();
+    Structure all;
+    std::vector<double> coefficients;
+    std::vector<std::int32_t> roots, kind;
+    for (std::size_t t = 0; t < 4; ++t) {
+        Random random(chance.from_to(0, 1'000'000));
+        const Bootstrap sample = bootstrap(data, random);
+        CHECK(sample.in_bag.size() + sample.out_of_bag.size() == set.n_rows);
+        settings.seed = random.next();
+        const bool on_scores = t % 2 == 1;
+        const Parts parts{sample.in_bag, sample.out_of_bag};
+        check_tree(set, ready, parts, sample.weights, settings, on_scores);
+        LocalGrower grower(data, ready.some(set, on_scores), ready.scores, sample.weights,
+                           settings);
+        const LocalTree tree = grower.grow(sample.in_bag, sample.out_of_bag);
+        const auto first = static_cast<std::int32_t>(all.size());
+        roots.push_back(first);
+        kind.push_back(static_cast<std::int32_t>(t % 2));
+        const std::size_t at = all.add_leaves(-1, tree.structure.size());
+        for (std::size_t v = 0; v < tree.structure.size(); ++v) {
+            if (tree.structure.is_leaf(v)) continue;
+            copy_split(tree.structure, v, all, at + v);
+            all.first_child[at + v] = first + tree.structure.first_child[v];
+        }
+        std::copy(tree.structure.n_rows.begin(), tree.structure.n_rows.end(),
+                  all.n_rows.begin() + first);
+        coefficients.insert(coefficients.end(), tree.models.coefficients.begin(),
+                            tree.models.coefficients.end());
+    }
+    const std::vector<double> shares{0.1, 0.0, 0.1, 0.05, 0.0, 0.15, 0.1, 0.0};
+    const ForestPredictor predictor({routes_of(set, all), all.n_rows, coefficients, roots, kind,
+                                     settings.sizes, shares, set.n_states(), ready.scores.width()});
+    std::vector<double> found(set.n_rows * set.n_states(), 0.0);
+    predictor.add(set.table(), set.scores.data(), set.offset_or_null(), found.data());
+    for (std::size_t i = 0; i < set.n_rows; ++i) {
+        check_row(&found[i * set.n_states()], set.n_states(), 1.0);
+    }
+}
+
+// Weights of 1 are no weights, to the last bit.
+void check_unit_weights(DataSet set, const Parts& parts, const LocalSettings& settings) {
+    std::vector<std::vector<double>> coefficients;
+    for (const std::size_t count : {std::size_t{0}, set.n_rows}) {
+        set.weights.assign(count, 1.0);
+        const Ready ready(set);
+        const Data data = set.data();
+        LocalGrower grower(data, ready.some(set, false), ready.scores, ready.weights, settings);
+        coefficients.push_back(grower.grow(parts.rows, parts.held_out).models.coefficients);
+    }
+    CHECK(same_bits(coefficients[0], coefficients[1]));
+}
+
+void check_data_set(std::uint64_t seed) {
+    Chance chance(seed);
+    const DataSet set = random_data_set(chance);
+    const Ready ready(set);
+    check_bins(set, ready.columns);
+    CHECK(all_finite(ready.scores.values) && all_finite(ready.scores.scale));
+    const Parts parts = random_parts(chance, set);
+    const LocalSettings settings = random_settings(chance);
+    check_tree(set, ready, parts, ready.weights, settings, chance.happens(0.3));
+    check_given(set, ready, parts, settings);
+    if (seed % 4 == 0) check_unit_weights(set, parts, settings);
+    check_forest(chance, set, ready, settings);
+}
+
+// More categories than there are bins: nothing is split on them.
+void check_too_many_categories() {
+    DataSet set;
+    set.n_rows = 50;
+    set.n_classes = 2;
+    set.n_scores = 1;
+    set.max_bins = 255;
+    set.n_categories = {static_cast<std::int32_t>(most_bins) + 1};
+    for (std::size_t i = 0; i < set.n_rows; ++i) {
+        set.matrix.push_back(static_cast<double>(i * 1000));
+        set.labels.push_back(static_cast<Label>(i % 2));
+        set.scores.push_back(0.5);
+    }
+    set.columns.n_rows = set.n_rows;
+    set.columns.columns.push_back(nominal_column(set.table().column(0), set.n_rows,
+                                                 static_cast<std::uint32_t>(most_bins) + 1, 0.0));
+    const Ready ready(set);
+    CHECK(ready.columns[0].n_bins == 0);
+    LocalSettings settings;
+    settings.min_samples_split = 2.0;
+    const Data data = set.data();
+    LocalGrower grower(data, ready.some(set, false), ready.scores, ready.weights, settings);
+    std::vector<Row> rows(set.n_rows);
+    std::iota(rows.begin(), rows.end(), Row{0});
+    CHECK(grower.grow(rows, {}).structure.size() == 1);
+}
+
+void check_random() {
+    // The first numbers of SplitMix64 from 0, as its authors give them.
+    Random random(0);
+    CHECK(random.next() == 0xe220a8397b1dcdafu);
+    CHECK(random.next() == 0x6e789e6aa1b965f4u);
+    CHECK(random.next() == 0x06c45d188009454fu);
+    for (std::size_t limit : {std::size_t{1}, std::size_t{2}, std::size_t{1} << 31}) {
+        for (int i = 0; i < 1000; ++i) CHECK(random.below(limit) < limit);
+    }
+}
+
+}  // namespace
+
+int main() {
+    constexpr std::size_t n_data_sets = 400;
+    check_random();
+    check_too_many_categories();
+    for (; current_data_set < n_data_sets; ++current_data_set) check_data_set(current_data_set);
+    CHECK(seen.on_numbers > 1000 && seen.on_categories > 1000 && seen.on_scores > 1000);
+    CHECK(seen.with_missing > 1000 && seen.only_missing > 10 && seen.given > 50);
+    std::printf("%zu data sets\n", n_data_sets);
+    return 0;
+}

@@ -1,0 +1,534 @@
+"""The tree of shrunken node models once more, in plain NumPy, written to be read.
+
+This is the executable specification of ``splits="residual"`` with ``node_models="shrunken"``, and
+of the trees of a forest. It reads from top to bottom: bins, node models, splits, growing, samples.
+
+A *state* is one of the log-odds that a node model gives a row. Two classes have one, that of the
+second against the first; more classes have one each. Parameters are a matrix of one row a state:
+the intercept, then a slope for each of the scores that the state sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Classes = NDArray[np.integer]
+Mask = NDArray[np.bool_]
+Rows = NDArray[np.intp]
+
+# The root has as far to go as the scores are wrong, its descendants only a little further.
+MOST_ROOT_STEPS = 50
+MOST_STEPS = 2
+MOST_HALVINGS = 12
+# What a step must improve the penalised deviance by to be followed by another.
+SMALLEST_IMPROVEMENT = 1e-2
+SMALLEST_ROOT_IMPROVEMENT = 1e-12  # of the deviance
+ROUNDING = 1e-12
+# The scores of other classes are held back more than a class's own.
+PENALTY_OF_OTHERS = 40.0
+SMALLEST_LIKELIHOOD = 1e-15
+
+NO_DIFFERENCE = 1e-9  # between the gains of two splits
+FREE_CATEGORIES = 8
+COST_OF_A_CATEGORY = 3.0  # for each beyond, a state
+
+
+# -- Bins -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Binned:
+    """An attribute: the bin or category of every row, ``n_bins`` where the value is missing."""
+
+    codes: Rows
+    n_bins: int
+    lower: Floats | None = None  # numeric: the smallest value of each bin
+    upper: Floats | None = None  # and the largest
+
+    @property
+    def is_numeric(self) -> bool:
+        return self.lower is not None
+
+    @property
+    def is_missing(self) -> Mask:
+        return self.codes == self.n_bins
+
+    def threshold(self, cut: int) -> float:
+        """What rows of bins up to ``cut`` do not exceed, and all others do."""
+        assert self.lower is not None and self.upper is not None
+        if cut + 1 == self.n_bins:
+            return float(np.finfo(np.float64).max)  # only missing values are left
+        below, above = self.upper[cut], self.lower[cut + 1]
+        halfway = below / 2 + above / 2
+        # Between neighbouring floating-point numbers there is nothing.
+        return float(halfway if below <= halfway < above else below)
+
+
+def bin_numbers(values: Floats, weights: Floats, max_bins: int) -> Binned:
+    """Bins that are the distinct values, if these are few, or else quantiles of them."""
+    missing = np.isnan(values)
+    distinct, which = np.unique(values[~missing] + 0.0, return_inverse=True)  # there is no -0
+    counts = np.bincount(which.ravel(), weights[~missing])
+    bin_of_value = deal_values(counts.tolist(), max_bins)
+    n_bins = int(bin_of_value.max(initial=-1)) + 1
+    codes = np.full(len(values), n_bins, dtype=np.intp)
+    codes[~missing] = bin_of_value[which.ravel()]
+    parts = [distinct[bin_of_value == number] for number in range(n_bins)]
+    lower, upper = (np.array([part[end] for part in parts]) for end in (0, -1))
+    return Binned(codes, n_bins, lower, upper)
+
+
+def deal_values(counts: list[float], max_bins: int) -> Rows:
+    """The bins of distinct values, ascending, of which value i has ``counts[i]`` rows.
+
+    A bin is full if another value would give it more than its share of the rows that earlier bins
+    left; the last takes all.
+    """
+    if len(counts) <= max_bins:
+        return np.arange(len(counts))
+    bins, number, held, rows_left = [], 0, 0.0, sum(counts)
+    for count in counts:
+        bins_left = max_bins - number
+        overfull = (held + count) * bins_left > rows_left
+        if held > 0.0 and overfull and bins_left > 1:
+            number, rows_left, held = number + 1, rows_left - held, 0.0
+        held += count
+        bins.append(number)
+    return np.array(bins, dtype=np.intp)
+
+
+def bin_categories(values: Floats, n_categories: int) -> Binned:
+    return Binned(np.where(np.isnan(values), n_categories, values).astype(np.intp), n_categories)
+
+
+# -- Node models ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Regressors:
+    """What the node models see of the rows."""
+
+    x: Floats  # (n, states, 1 + k): 1, then what the state sees, of mean 0 and deviation 1
+    offset: Floats  # (n, states): what the scores say before any correction
+    centre: Floats  # (states, k)
+    scale: Floats  # (states, k), 0 where a score is constant
+    is_own: Mask  # (states, k): whether a score is that of the state's own class
+
+    def penalties(self, penalty: float) -> Floats:
+        """(states, 1 + k) how strongly each parameter is held."""
+        of_slopes = np.where(self.is_own, penalty, PENALTY_OF_OTHERS * penalty)
+        return np.column_stack([np.full(len(of_slopes), penalty), of_slopes])
+
+    def unscaled(self, parameters: Floats) -> Floats:
+        """Parameters for the scores as they are."""
+        varies = self.scale > 0
+        slopes = np.where(varies, parameters[:, 1:] / np.where(varies, self.scale, 1.0), 0.0)
+        return np.column_stack([parameters[:, 0] - (slopes * self.centre).sum(axis=1), slopes])
+
+    def log_odds(self, rows: Rows, parameters: Floats) -> Floats:
+        return self.offset[rows] + (self.x[rows] * parameters).sum(axis=2)
+
+
+def make_regressors(
+    scores: Floats, offset: Floats | None, n_classes: int, weights: Floats, *, all_scores: bool
+) -> Regressors:
+    """Scale the scores by their weighted mean and deviation over all rows."""
+    n = len(scores)
+    n_states = 1 if n_classes == 2 else n_classes
+    # Of several classifiers side by side each has a score a class.
+    if all_scores:
+        seen = np.tile(scores[:, np.newaxis, :], (1, n_states, 1))
+        is_own = np.arange(scores.shape[1]) % n_states == np.arange(n_states)[:, np.newaxis]
+    else:
+        seen = scores.reshape(n, -1, n_states).transpose(0, 2, 1)
+        is_own = np.ones(seen.shape[1:], dtype=bool)
+    centre = np.average(seen, axis=0, weights=weights)
+    scale = np.sqrt(np.average((seen - centre) ** 2, axis=0, weights=weights))
+    varies = (seen.max(axis=0) > seen.min(axis=0)) & (scale > 0)
+    scaled = np.where(varies, (seen - centre) / np.where(varies, scale, 1.0), 0.0)
+    return Regressors(
+        x=np.concatenate([np.ones((n, n_states, 1)), scaled], axis=2),
+        offset=np.zeros((n, n_states)) if offset is None else offset,
+        centre=np.where(varies, centre, 0.0),
+        scale=np.where(varies, scale, 0.0),
+        is_own=is_own,
+    )
+
+
+def probabilities(F: Floats) -> Floats:
+    """Probabilities (n, states) of log-odds."""
+    if F.shape[1] == 1:
+        e = np.exp(-np.abs(F))
+        return np.where(F >= 0, 1.0, e) / (1.0 + e)
+    e = np.exp(F - F.max(axis=1, keepdims=True))
+    return np.asarray(e / e.sum(axis=1, keepdims=True))
+
+
+def log_of_sum(F: Floats) -> Floats:
+    """The logarithm of what norms the probabilities."""
+    if F.shape[1] == 1:
+        return np.logaddexp(0.0, F[:, 0])
+    return np.asarray(np.logaddexp.reduce(F, axis=1))
+
+
+def class_indicators(y: Classes, n_states: int) -> Floats:
+    """(n, states) 1 where a row is of the state's class."""
+    if n_states == 1:
+        return (y == 1).astype(float)[:, np.newaxis]
+    return np.eye(n_states)[y]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The training rows, and how much each counts."""
+
+    columns: Sequence[Binned]
+    regressors: Regressors
+    y: Classes
+    weights: Floats
+
+    @property
+    def n_states(self) -> int:
+        return self.regressors.x.shape[1]
+
+    @property
+    def indicators(self) -> Floats:
+        return class_indicators(self.y, self.n_states)
+
+    @property
+    def no_correction(self) -> Floats:
+        return np.zeros(self.regressors.x.shape[1:])
+
+    def probabilities(self, rows: Rows, parameters: Floats) -> Floats:
+        return probabilities(self.regressors.log_odds(rows, parameters))
+
+
+def fit_node_model(
+    sample: Sample, rows: Rows, parent: Floats, penalty: float, *, is_root: bool
+) -> Floats:
+    """Newton's method on the deviance, penalised by the distance from the parent's parameters."""
+    penalties = sample.regressors.penalties(penalty)
+
+    def penalised_deviance(parameters: Floats) -> float:
+        F = sample.regressors.log_odds(rows, parameters)
+        deviance = log_of_sum(F) - (F * sample.indicators[rows]).sum(axis=1)
+        held_back = 0.5 * (penalties * (parameters - parent) ** 2).sum()
+        return float(sample.weights[rows] @ deviance + held_back)
+
+    parameters, loss = parent, penalised_deviance(parent)
+    for _ in range(MOST_ROOT_STEPS if is_root else MOST_STEPS):
+        step = newton_step(sample, rows, parameters, parent, penalties)
+        better = (
+            (candidate, candidate_loss)
+            for length in 0.5 ** np.arange(MOST_HALVINGS)
+            if (candidate_loss := penalised_deviance(candidate := parameters + length * step))
+            <= loss + ROUNDING * (abs(loss) + 1.0)
+        )
+        before = loss
+        parameters, loss = next(better, (parameters, loss))  # the longest step that helps
+        root_enough = SMALLEST_ROOT_IMPROVEMENT * (abs(before) + 1.0)
+        if before - loss <= (root_enough if is_root else SMALLEST_IMPROVEMENT):
+            break
+    return parameters
+
+
+def newton_step(
+    sample: Sample, rows: Rows, parameters: Floats, parent: Floats, penalties: Floats
+) -> Floats:
+    """The step of each state's parameters, those of the others held fast."""
+    p, weights = sample.probabilities(rows, parameters), sample.weights[rows]
+    residuals = sample.indicators[rows] - p
+    steps = []
+    for state, held in enumerate(penalties):
+        x = sample.regressors.x[rows, state]
+        gradient = x.T @ (weights * residuals[:, state])
+        gradient -= held * (parameters[state] - parent[state])
+        variance = weights * p[:, state] * (1.0 - p[:, state])
+        hessian = x.T @ (variance[:, np.newaxis] * x) + np.diag(held)
+        steps.append(np.linalg.solve(hessian, gradient))
+    return np.array(steps)
+
+
+def deviance(sample: Sample, rows: Rows, parameters: Floats) -> Floats:
+    """Minus the log-likelihood of each row."""
+    p = sample.probabilities(rows, parameters)
+    of_class = (p * sample.indicators[rows]).sum(axis=1)
+    if sample.n_states == 1:
+        of_class = np.where(sample.y[rows] == 1, p[:, 0], 1.0 - p[:, 0])
+    return np.asarray(-np.log(np.maximum(of_class, SMALLEST_LIKELIHOOD)))
+
+
+def squared_error(sample: Sample, rows: Rows, parameters: Floats) -> Floats:
+    """Of each row, mean over classes: with two classes both are equally far off."""
+    residuals = sample.indicators[rows] - sample.probabilities(rows, parameters)
+    return np.asarray((residuals**2).mean(axis=1))
+
+
+# -- Splits ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What rows say about a correction of their log-odds."""
+
+    weights: Floats  # (n,)
+    residuals: Floats  # (n, states), weighted
+    variances: Floats  # (n, states), weighted
+
+    def corrections(self, part: Mask, penalty: float) -> Floats:
+        """The penalised Newton step of each state's intercept on part of the rows."""
+        return np.asarray(
+            self.residuals[part].sum(axis=0) / (self.variances[part].sum(axis=0) + penalty)
+        )
+
+    def gain(self, part: Mask, penalty: float) -> float:
+        """Twice the deviance that these steps would gain."""
+        return float(self.residuals[part].sum(axis=0) @ self.corrections(part, penalty))
+
+
+def make_evidence(sample: Sample, rows: Rows, parameters: Floats) -> Evidence:
+    p, weights = sample.probabilities(rows, parameters), sample.weights[rows]
+    residuals = weights[:, np.newaxis] * (sample.indicators[rows] - p)
+    return Evidence(weights, residuals, weights[:, np.newaxis] * p * (1.0 - p))
+
+
+@dataclass(frozen=True)
+class Settings:
+    penalty: float = 0.1
+    min_samples_split: float = 16.0
+    min_samples_leaf: float = 2.0
+    max_depth: int | None = None
+    max_features: int | None = None
+
+
+@dataclass(frozen=True)
+class Split:
+    """A test on one attribute that sends rows to one of two children."""
+
+    attribute: int
+    gain: float
+    first_codes: frozenset[int]  # the bins or categories that go to the first child
+    missing_first: bool  # and whether missing values do
+    missing_rows: float  # weight of the rows of which that was learned
+    threshold: float | None  # numeric: rows not above it go to the first child
+
+    def goes_second(self, column: Binned) -> Mask:
+        goes_first = np.isin(column.codes, list(self.first_codes))
+        return ~np.where(column.is_missing, self.missing_first, goes_first)
+
+
+def find_split(
+    sample: Sample, rows: Rows, parameters: Floats, settings: Settings, attributes: Sequence[int]
+) -> Split | None:
+    """The first split that gains clearly more than those before it, and more than nothing."""
+    evidence = make_evidence(sample, rows, parameters)
+    best = None
+    for attribute in attributes:
+        for split in possible_splits(sample, rows, evidence, attribute, settings):
+            if split.gain > (best.gain if best else 0.0) + NO_DIFFERENCE:
+                best = split
+    return best
+
+
+def possible_splits(
+    sample: Sample, rows: Rows, evidence: Evidence, attribute: int, settings: Settings
+) -> Iterator[Split]:
+    """Every cut between neighbours, missing values going either way."""
+    column = sample.columns[attribute]
+    codes, missing = column.codes[rows], column.is_missing[rows]
+    order = ordered_codes(column, codes[~missing], evidence, codes, settings.penalty)
+    for missing_first in [False, True] if missing.any() else [False]:
+        for n_first in range(1, len(order) + 1):
+            first = np.isin(codes, order[:n_first]) | (missing & missing_first)
+            smaller = min(evidence.weights[first].sum(), evidence.weights[~first].sum())
+            if first.all() or smaller < settings.min_samples_leaf:
+                continue
+            split = Split(
+                attribute,
+                gain_of_split(column, len(order), evidence, first, settings.penalty),
+                frozenset(order[:n_first]),
+                missing_first,
+                float(evidence.weights[missing].sum()),
+                None,
+            )
+            yield with_codes_of_others(split, column, order, n_first, evidence, first, missing)
+
+
+def ordered_codes(
+    column: Binned, known: Rows, evidence: Evidence, codes: Rows, penalty: float
+) -> list[int]:
+    """The codes among the rows: bins ascending, categories by the correction they ask for.
+
+    It is that of the state with most to gain from a correction of every category on its own. The
+    best division of categories in two, as far as this state goes, is then one of neighbours.
+    """
+    present = [int(code) for code in np.unique(known)]
+    if column.is_numeric or not present:
+        return present
+    corrections = np.array([evidence.corrections(codes == code, penalty) for code in present])
+    gains = np.array([evidence.residuals[codes == code].sum(axis=0) for code in present])
+    state = int(np.argmax(np.abs(gains * corrections).sum(axis=0)))
+    return [present[i] for i in np.argsort(corrections[:, state], kind="stable")]
+
+
+def gain_of_split(
+    column: Binned, n_codes: int, evidence: Evidence, first: Mask, penalty: float
+) -> float:
+    """What two corrections gain over one, less what many categories would gain by chance."""
+    everything = np.ones(len(first), dtype=bool)
+    parts = [evidence.gain(part, penalty) for part in (first, ~first)]
+    chance = 0.0
+    if not column.is_numeric:
+        n_states = evidence.residuals.shape[1]
+        chance = COST_OF_A_CATEGORY * n_states * max(0, n_codes - FREE_CATEGORIES)
+    return sum(parts) - evidence.gain(everything, penalty) - chance
+
+
+def with_codes_of_others(
+    split: Split,
+    column: Binned,
+    order: list[int],
+    n_first: int,
+    evidence: Evidence,
+    first: Mask,
+    missing: Mask,
+) -> Split:
+    """Say where values go that no row of the node has, so that every value goes somewhere."""
+    if not missing.any():
+        # Missing values go with most rows.
+        more_first = evidence.weights[first].sum() >= evidence.weights[~first].sum()
+        split = replace(split, missing_first=bool(more_first))
+    if not column.is_numeric:
+        # Other categories go where missing values go.
+        others = set(range(column.n_bins)) - set(order) if split.missing_first else set()
+        return replace(split, first_codes=split.first_codes | others)
+    # The cut is halfway through the bins that no row is in.
+    cut = order[n_first - 1]
+    if n_first < len(order):
+        cut += (order[n_first] - cut - 1) // 2
+    return replace(split, first_codes=frozenset(range(cut + 1)), threshold=column.threshold(cut))
+
+
+# -- Growing --------------------------------------------------------------------------------------
+
+
+@dataclass
+class Node:
+    """A node: its training rows, its node model and its split (None in a leaf)."""
+
+    rows: Rows
+    n_rows: float  # their weight
+    parameters: Floats
+    error: float  # their deviance
+    depth: int
+    split: Split | None = None
+    children: list[Node] = field(default_factory=list)
+    iterations_run: int = 1  # every node has a model of its own
+
+    @property
+    def is_leaf(self) -> bool:
+        return self.split is None
+
+    def make_leaf(self) -> None:
+        self.split, self.children = None, []
+
+    def walk(self) -> Iterator[Node]:
+        """The node and all below it, in pre-order."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def node_of(self, sample: Sample, row: int, smallest: float = 0.0) -> Node:
+        """Where a row ends, if nodes of fewer rows than ``smallest`` are not split."""
+        if self.split is None or self.n_rows < smallest:
+            return self
+        column = sample.columns[self.split.attribute]
+        branch = int(self.split.goes_second(column)[row])
+        return self.children[branch].node_of(sample, row, smallest)
+
+
+def grow(sample: Sample, rows: Rows, settings: Settings, random: SplitMix | None = None) -> Node:
+    """Grow a tree on some of the rows; ``random`` draws the attributes that a split may be on."""
+
+    def grow_node(rows: Rows, parent: Floats, depth: int) -> Node:
+        parameters = fit_node_model(sample, rows, parent, settings.penalty, is_root=depth == 0)
+        weights = sample.weights[rows]
+        error = float(weights @ deviance(sample, rows, parameters))
+        node = Node(rows, float(weights.sum()), parameters, error, depth)
+        if node.n_rows >= settings.min_samples_split and depth != settings.max_depth:
+            attributes = drawn_attributes(len(sample.columns), settings.max_features, random)
+            node.split = find_split(sample, rows, parameters, settings, attributes)
+        if node.split is not None:
+            second = node.split.goes_second(sample.columns[node.split.attribute])[rows]
+            node.children = [
+                grow_node(part, parameters, depth + 1) for part in (rows[~second], rows[second])
+            ]
+        return node
+
+    return grow_node(rows, sample.no_correction, 0)
+
+
+# -- The samples of a forest ----------------------------------------------------------------------
+
+
+class SplitMix:
+    """SplitMix64, after its authors' description."""
+
+    def __init__(self, seed: int) -> None:
+        self.state = seed
+
+    def next(self) -> int:
+        self.state = (self.state + 0x9E3779B97F4A7C15) % 2**64
+        z = self.state
+        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+        z = (z ^ z >> 27) * 0x94D049BB133111EB % 2**64
+        return z ^ z >> 31
+
+    def below(self, limit: int) -> int:
+        return (self.next() >> 32) * limit >> 32
+
+
+def draw_rows(n_rows: int, random: SplitMix) -> Rows:
+    """How often each row is drawn when as many are drawn as there are, with replacement."""
+    drawn = [random.below(n_rows) for _ in range(n_rows)]
+    return np.bincount(drawn, minlength=n_rows)
+
+
+def drawn_attributes(
+    n_attributes: int, max_features: int | None, random: SplitMix | None
+) -> list[int]:
+    """The attributes that a split may be on, in the order in which they are looked at."""
+    attributes = list(range(n_attributes))
+    if random is None or max_features is None or max_features >= n_attributes:
+        return attributes
+    for i in range(max_features):
+        other = i + random.below(n_attributes - i)
+        attributes[i], attributes[other] = attributes[other], attributes[i]
+    return attributes[:max_features]
+
+
+def grow_bagged(sample: Sample, settings: Settings, seed: int) -> tuple[Node, Sample]:
+    """A tree on rows that were drawn, and the sample in which the others have weight 0."""
+    random = SplitMix(seed)
+    times = draw_rows(len(sample.y), random)
+    drawn = replace(sample, weights=sample.weights * times)
+    return grow(drawn, np.flatnonzero(times), settings, SplitMix(random.next())), drawn
+
+
+def held_out_gains(node: Node, sample: Sample, rows: Rows, weights: Floats) -> list[float]:
+    """By how much each split lessens the squared error of rows that the tree has not seen."""
+    if node.split is None:
+        return []
+    second = node.split.goes_second(sample.columns[node.split.attribute])[rows]
+    parts = (rows[~second], rows[second])
+    gain = float(weights[rows] @ squared_error(sample, rows, node.parameters))
+    gains = []
+    for child, part in zip(node.children, parts, strict=True):
+        gain -= float(weights[part] @ squared_error(sample, part, child.parameters))
+        gains += held_out_gains(child, sample, part, weights)
+    return [gain, *gains]

@@ -1,0 +1,869 @@
+"""The default CalibrationTree: shrunken node models, splits where they are wrong, no harm done."""
+
+import copy
+import json
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import expit, softmax
+
+from caltree import CalibrationTree
+from caltree.folds import make_folds
+from caltree.metrics import log_loss, rmse
+
+from .helpers import assert_probabilities, make_frame, make_rows
+
+FIXED = {"splits": "residual", "pruning": None, "do_no_harm": False}
+CANDIDATES = ["leave alone", "global", "local"]
+
+
+def fixed(**params):
+    """A tree that chooses nothing by cross-validation."""
+    return CalibrationTree(**{**FIXED, **params})
+
+
+def fitted(tree):
+    """Everything that was fitted, as plain values."""
+    stored = tree.to_dict()
+    return {name: value for name, value in stored.items() if name != "params"}
+
+
+def chosen(tree):
+    return [row["candidate"] for row in tree.selection_ if row["chosen"]]
+
+
+def squared_error(probabilities, y):
+    return float(((probabilities - np.eye(probabilities.shape[1])[y]) ** 2).mean())
+
+
+def rows_with_shift(shift, n_rows, seed=0):
+    """Labels whose log-odds are those of the scores, shifted; and the scores."""
+    rng = np.random.default_rng(seed)
+    odds = 1.5 * rng.standard_normal(n_rows)
+    return (rng.random(n_rows) < expit(odds + shift)).astype(int), expit(odds)
+
+
+def noise(n_rows, n_columns=3, seed=99):
+    return np.random.default_rng(seed).standard_normal((n_rows, n_columns))
+
+
+# Do no harm
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("objective", ["rmse", "log_loss"])
+def test_scores_that_are_right_are_left_alone(seed, objective):
+    X = noise(600)
+    y, scores = rows_with_shift(0.0, 600, seed)
+    tree = CalibrationTree(objective=objective).fit(X, y, scores)
+    assert chosen(tree) == ["leave alone"]
+    assert np.array_equal(tree.predict_proba(X, scores), np.column_stack([1 - scores, scores]))
+    new = np.array([0.0, 1e-300, 0.3, 1.0])
+    assert np.array_equal(tree.predict_proba(X[:4], new), np.column_stack([1 - new, new]))
+    assert tree.get_n_leaves() == 1 and not tree.feature_importances_.any()
+    # The tree says the same: the log-odds of the score, half of them for and half against.
+    assert tree.to_text().splitlines()[-3:] == [
+        "(n=600)",
+        "F[0] =  0.00 - 0.50 S[1]",
+        "F[1] =  0.00 + 0.50 S[1]",
+    ]
+
+
+def test_three_classes_that_are_right_are_left_alone():
+    rng = np.random.default_rng(0)
+    scores = softmax(1.5 * rng.standard_normal((900, 3)), axis=1)
+    y = np.minimum((rng.random((900, 1)) > np.cumsum(scores, axis=1)).sum(axis=1), 2)
+    tree = CalibrationTree().fit(noise(900), y, scores)
+    assert chosen(tree) == ["leave alone"]
+    assert np.array_equal(tree.predict_proba(noise(900), scores), scores)
+    logits = np.log(scores) + 5.0
+    tree = CalibrationTree(score_type="logit").fit(noise(900), y, logits)
+    assert chosen(tree) == ["leave alone"]
+    assert np.array_equal(tree.predict_proba(noise(900), logits), softmax(logits, axis=1))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_scores_that_are_wrong_everywhere_are_calibrated_globally(seed):
+    X = noise(600)
+    y, scores = rows_with_shift(0.0, 600, seed)
+    wrong = expit(2.5 * np.log(scores / (1 - scores)) + 1)
+    tree = CalibrationTree().fit(X, y, wrong)
+    assert chosen(tree) == ["global"]
+    assert tree.get_n_leaves() == 1 and (tree.apply(X) == 0).all()
+    calibrated = tree.predict_proba(X, wrong)
+    assert rmse(y, calibrated) < rmse(y, wrong) - 0.01
+    odds = np.log(calibrated[:, 1] / calibrated[:, 0])
+    slope, intercept = np.polyfit(np.log(wrong / (1 - wrong)), odds, 1)
+    assert slope == pytest.approx(0.4, abs=0.15) and intercept == pytest.approx(-0.4, abs=0.4)
+    root = fixed(max_depth=0).fit(X, y, wrong)
+    assert np.array_equal(root.predict_proba(X, wrong), calibrated)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_scores_that_are_wrong_in_a_region_are_calibrated_there(n_classes):
+    X, y, scores = make_rows(800, n_classes, seed=1)
+    X_new, y_new, scores_new = make_rows(2000, n_classes, seed=2)
+    tree = CalibrationTree().fit(X, y, scores)
+    assert chosen(tree) == ["local"] and tree.get_n_leaves() > 1
+    calibrated = tree.predict_proba(X_new, scores_new)
+    assert_probabilities(calibrated)
+    root = fixed(max_depth=0).fit(X, y, scores).predict_proba(X_new, scores_new)
+    assert squared_error(calibrated, y_new) < 0.75 * squared_error(root, y_new)
+    assert squared_error(root, y_new) < 0.9 * squared_error(scores_new, y_new)
+
+
+def test_the_text_says_what_was_chosen():
+    X, y, scores = make_rows(400)
+    tree = CalibrationTree().fit(X, y, scores)
+    lines = tree.to_text().splitlines()
+    assert lines[0] == "Cross-validated RMSE:"
+    for line, row in zip(lines[1:4], tree.selection_, strict=True):
+        mark = "  (chosen)" if row["chosen"] else ""
+        assert line == f"    {row['candidate']:<11}  {row['loss']:.4f}{mark}"
+    assert lines[4].startswith("|--- x")
+    by_log_loss = CalibrationTree(objective="log_loss").fit(X, y, scores)
+    assert by_log_loss.to_text().startswith("Cross-validated log loss:\n    leave alone  ")
+    assert CalibrationTree(do_no_harm=False).fit(X, y, scores).to_text().startswith("|--- x")
+
+
+@pytest.mark.parametrize("objective", ["rmse", "log_loss"])
+def test_the_losses_that_were_compared(objective):
+    X, y, scores = make_rows(400)
+    tree = CalibrationTree(objective=objective).fit(X, y, scores)
+    assert [row["candidate"] for row in tree.selection_] == CANDIDATES
+    found = {row["candidate"]: row["loss"] for row in tree.selection_}
+    loss = {"rmse": rmse, "log_loss": log_loss}[objective]
+    assert found["leave alone"] == pytest.approx(loss(y, scores))
+    held_out = np.empty(scores.shape)
+    for train, test in make_folds(5, y.astype(np.uint16), None, None):
+        root = fixed(max_depth=0).fit(X[train], y[train], scores[train])
+        held_out[test] = root.predict_proba(X[test], scores[test])
+    # Scores are scaled by those of all rows, and the penalty with them.
+    assert found["global"] == pytest.approx(loss(y, held_out), rel=1e-3)
+    assert found["local"] < 0.9 * found["global"]
+
+
+def test_without_do_no_harm_nothing_is_compared():
+    X = noise(600)
+    y, scores = rows_with_shift(0.0, 600)
+    tree = CalibrationTree(do_no_harm=False).fit(X, y, scores)
+    assert tree.selection_ == []
+    assert not np.array_equal(tree.predict_proba(X, scores)[:, 1], scores)
+    assert "leave alone" not in tree.to_text()
+    grown = fixed(min_samples_leaf=1).fit(X, y, scores)
+    assert grown.get_n_leaves() > 100 and grown.pruning_alpha_ is None
+
+
+@pytest.mark.parametrize("pruning", [None, 0.01, "cv"])
+@pytest.mark.parametrize("splits", ["residual", "cv"])
+def test_harm_is_avoided_however_the_tree_is_pruned(pruning, splits):
+    params = {"pruning": pruning, "splits": splits}
+    X = noise(600)
+    y, scores = rows_with_shift(0.0, 600)
+    tree = CalibrationTree(**params).fit(X, y, scores)
+    assert chosen(tree) == ["leave alone"] and tree.get_n_leaves() == 1
+    assert fixed(splits="residual").fit(X, y, scores).get_n_leaves() > 20
+    tree = CalibrationTree(**params).fit(X, y, scores**3)
+    assert chosen(tree) == ["global"] and tree.get_n_leaves() == 1
+    X, y, scores = make_rows(400)
+    tree = CalibrationTree(**params).fit(X, y, scores)
+    assert chosen(tree) == ["local"] and tree.get_n_leaves() > 1
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_margins_are_never_left_alone(n_classes):
+    rng = np.random.default_rng(0)
+    margins = 3 * rng.standard_normal((600, n_classes))
+    y = np.argmax(margins + rng.gumbel(size=margins.shape), axis=1)
+    tree = CalibrationTree(score_type="margin").fit(noise(600), y, margins)
+    assert [row["candidate"] for row in tree.selection_] == ["global", "local"]
+    assert chosen(tree) == ["global"]
+    calibrated = tree.predict_proba(noise(600), margins)
+    assert np.abs(calibrated - softmax(margins, axis=1)).mean() < 0.05
+    stored = tree.to_dict()
+    stored["selection"] = [{"candidate": "leave alone", "loss": 0.1, "chosen": True}]
+    with pytest.raises(ValueError, match="cannot be left alone"):
+        CalibrationTree.from_dict(stored)
+
+
+# Missing values that mean something
+
+
+def test_missing_numbers_may_be_the_region():
+    rng = np.random.default_rng(0)
+    missing = rng.random(800) < 0.3
+    y, scores = rows_with_shift(np.where(missing, 2.5, -0.5), 800)
+    X = noise(800)
+    X[:, 1] = np.where(missing, np.nan, rng.integers(0, 5, 800))
+    tree = CalibrationTree(splits="residual").fit(X, y, scores)
+    model = tree.tree_
+    assert chosen(tree) == ["local"] and tree.splits_ == "residual"
+    assert model.attribute[0] == 1 and model.missing_rows[0] == missing.sum()
+    assert model.n_rows[1:3].tolist() == [(~missing).sum(), missing.sum()]
+    assert "|--- x1 is known  (n=" in tree.to_text()
+    assert "|--- x1 is missing  (n=" in tree.to_text()
+    calibrated = tree.predict_proba(X, scores)[:, 1]
+    for part in (missing, ~missing):
+        assert calibrated[part].mean() == pytest.approx(y[part].mean(), abs=0.02)
+    leaves = tree.apply([[0.0, -1e300, 0.0], [0.0, 1e300, 0.0], [0.0, np.nan, 0.0]])
+    assert leaves.tolist() == [1, 1, 2]
+
+
+def test_infinity_is_not_missing():
+    rng = np.random.default_rng(0)
+    missing = rng.random(800) < 0.3
+    y, scores = rows_with_shift(np.where(missing, 2.5, -0.5), 800)
+    X = np.where(missing, np.nan, rng.integers(0, 5, 800))[:, None]
+    tree = CalibrationTree(splits="residual").fit(X, y, scores)
+    known, infinite, unknown = tree.apply([[1e300], [np.inf], [np.nan]])
+    assert known != unknown
+    assert infinite == known
+
+
+def test_missing_categories_may_be_the_region():
+    rng = np.random.default_rng(1)
+    colour = rng.choice(np.array(["red", "green", "blue", None], dtype=object), 800)
+    missing = pd.isna(colour)
+    y, scores = rows_with_shift(np.where(missing, 2.5, -0.5), 800)
+    tree = CalibrationTree(splits="residual").fit(pd.DataFrame({"colour": colour}), y, scores)
+    text = tree.to_text()
+    assert "|--- colour in blue, green, red  (n=" in text
+    assert "|--- colour is missing  (n=" in text
+    new = pd.DataFrame({"colour": pd.Series(["red", None, "mauve"], dtype=object)})
+    leaves = tree.apply(new)
+    assert leaves[0] == leaves[2] != leaves[1]
+
+
+@pytest.mark.parametrize("above", [False, True])
+def test_missing_values_go_with_those_they_are_like(above):
+    rng = np.random.default_rng(2)
+    x = np.round(rng.uniform(-1, 1, 800), 1)
+    region = (x > 0.2) == above
+    y, scores = rows_with_shift(np.where(region, 2.5, -1.0), 800)
+    x[region & (rng.random(800) < 0.5)] = np.nan
+    tree = CalibrationTree(splits="residual", max_depth=1).fit(x[:, None], y, scores)
+    first, second = [line.split("  (")[0] for line in tree.to_text().splitlines() if "|--" in line]
+    assert [first, second] == (
+        ["|--- x0 <= 0.25", "|--- x0 > 0.25 or missing"]
+        if above
+        else ["|--- x0 <= 0.25 or missing", "|--- x0 > 0.25"]
+    )
+    leaves = tree.apply([[0.2], [0.3], [np.nan]])
+    assert leaves[0] != leaves[1] and leaves[2] == leaves[1 if above else 0]
+
+
+def test_missing_values_that_training_did_not_have_go_with_most_rows():
+    x = np.repeat([0.0, 1.0], [300, 500])
+    y, scores = rows_with_shift(np.where(x == 1, 2.0, -2.0), 800)
+    for values in (x, 1 - x):
+        tree = CalibrationTree(splits="residual").fit(values[:, None], y, scores)
+        assert tree.get_n_leaves() == 2 and "missing" not in tree.to_text()
+        leaves = tree.apply([[np.nan], [values[-1]]])
+        assert leaves[0] == leaves[1]
+
+
+def test_an_attribute_whose_values_are_all_missing_is_never_split_on():
+    X, y, scores = make_rows(400)
+    X[:, 1] = np.nan
+    tree = fixed().fit(X, y, scores)
+    assert set(tree.tree_.attribute) == {-1, 0, 2}
+
+
+# Categories
+
+
+def test_categories_are_grouped_in_two():
+    rng = np.random.default_rng(0)
+    names = np.array(["a", "b", "c", "d", "e"])
+    code = rng.integers(0, 5, 1000)
+    y, scores = rows_with_shift(np.where(np.isin(code, [1, 3]), 2.0, -1.0), 1000)
+    frame = pd.DataFrame({"letter": names[code]})
+    tree = CalibrationTree(splits="residual").fit(frame, y, scores)
+    assert tree.get_n_leaves() == 2
+    text = tree.to_text()
+    assert "|--- letter in a, c, e  (n=" in text and "|--- letter in b, d  (n=" in text
+
+
+def categories_of(n_categories, n_rows, seed):
+    codes = np.random.default_rng(seed).integers(0, n_categories, n_rows)
+    return codes, pd.DataFrame({"code": pd.Categorical(codes, categories=range(n_categories))})
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_many_categories_that_say_nothing_are_not_split_on(seed):
+    _, frame = categories_of(300, 3000, seed)
+    y, scores = rows_with_shift(0.0, 3000, seed)
+    assert fixed().fit(frame, y, scores).get_n_leaves() == 1
+    assert chosen(CalibrationTree().fit(frame, y, scores)) == ["leave alone"]
+
+
+def test_many_categories_that_say_something_are():
+    codes, frame = categories_of(300, 3000, 0)
+    y, scores = rows_with_shift(np.where(codes % 2, 2.0, -2.0), 3000)
+    tree = CalibrationTree(splits="residual").fit(frame, y, scores)
+    assert chosen(tree) == ["local"] and tree.tree_.n_children[0] == 2
+    branches = tree.tree_.branches[:300]
+    assert abs(np.mean(branches == np.arange(300) % 2) - 0.5) > 0.47
+    assert " more  (n=" in tree.to_text()
+    calibrated = tree.predict_proba(frame, scores)
+    assert rmse(y, calibrated) < 0.85 * rmse(y, scores)
+
+
+def test_a_category_that_training_did_not_have_goes_with_the_most_frequent():
+    frame, y, scores = make_frame()
+    tree = CalibrationTree(splits="residual").fit(frame.drop(columns="number"), y, scores)
+    most = frame["colour"].mode()[0]
+    unknown, known = (frame.drop(columns="number").assign(colour=c) for c in ("mauve", most))
+    assert np.array_equal(tree.apply(unknown), tree.apply(known))
+
+
+# What can be chosen
+
+
+@pytest.mark.parametrize("objective", ["rmse", "log_loss"])
+def test_splits_by_gain_ratio_with_shrunken_models(objective):
+    frame, y, scores = make_frame(500)
+    tree = CalibrationTree(splits="gain_ratio", objective=objective).fit(frame, y, scores)
+    assert chosen(tree) == ["local"] and tree.splits_ == "gain_ratio"
+    assert tree.boosting_iterations_ is None and tree.boosting_rmse_ is None
+    assert_probabilities(tree.predict_proba(frame, scores))
+    assert not tree.feature_importances_.any()
+    leaves, counts = np.unique(tree.apply(frame), return_counts=True)
+    assert np.array_equal(tree.tree_.n_rows[leaves], counts)
+    grown = fixed(splits="gain_ratio").fit(frame, y, scores)
+    colour = list(frame.columns).index("colour")
+    on_colour = grown.tree_.n_children[grown.tree_.attribute == colour]
+    assert len(on_colour) > 0 and (on_colour == 3).all()
+
+
+@pytest.mark.parametrize("pruning", ["cv", None, 1e-3])
+@pytest.mark.parametrize("do_no_harm", [False, True])
+def test_the_splits_that_do_better_are_taken(pruning, do_no_harm):
+    X, y, scores = make_rows(400)
+    params = {"pruning": pruning, "do_no_harm": do_no_harm}
+    trees = {
+        splits: CalibrationTree(splits=splits, **params).fit(X, y, scores)
+        for splits in ("cv", "residual", "gain_ratio")
+    }
+    best = trees.pop("cv")
+    assert best.splits_ in trees
+    assert fitted(best) == fitted(trees[best.splits_])
+    if do_no_harm:
+        losses = {splits: tree.selection_[-1]["loss"] for splits, tree in trees.items()}
+        # One is compared fold by fold, the other row by row.
+        assert losses[best.splits_] <= 1.02 * min(losses.values())
+
+
+@pytest.mark.parametrize("splits", ["residual", "cv"])
+def test_boosted_node_models_need_splits_by_gain_ratio(splits):
+    X, y, scores = make_rows(50)
+    tree = CalibrationTree(node_models="logitboost", splits=splits)
+    message = (
+        f"node_models='logitboost' needs splits='gain_ratio', got '{splits}'; use "
+        r"node_models='shrunken' or CalibrationTree.published\(\)"
+    )
+    for refuse in (tree.check_parameters, lambda: tree.fit(X, y, scores)):
+        with pytest.raises(ValueError, match=message):
+            refuse()
+
+
+def test_boosted_node_models_need_the_rmse():
+    X, y, scores = make_rows(50)
+    tree = CalibrationTree(node_models="logitboost", splits="gain_ratio", objective="log_loss")
+    message = r"node_models='logitboost' needs objective='rmse', got 'log_loss'; use"
+    for refuse in (tree.check_parameters, lambda: tree.fit(X, y, scores)):
+        with pytest.raises(ValueError, match=message):
+            refuse()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("splits", "entropy"),
+        ("splits", None),
+        ("node_models", "linear"),
+        ("objective", "brier"),
+        ("penalty", 0),
+        ("penalty", -1),
+        ("penalty", 1e-10),
+        ("penalty", 1e10),
+        pytest.param("penalty", 10**400, id="penalty-huge"),
+        ("penalty", "strong"),
+        ("penalty", float("nan")),
+        ("max_bins", 1),
+        ("max_bins", 65_535),
+        ("max_bins", 8.0),
+        ("do_no_harm", "yes"),
+        ("do_no_harm", 1),
+        ("min_samples_split", 1),
+        ("min_samples_leaf", 0.5),
+        ("max_depth", -1),
+        ("pruning", -0.1),
+        ("cv", 1),
+    ],
+)
+def test_bad_parameters_are_named(name, value):
+    X, y, scores = make_rows(50)
+    tree = CalibrationTree(**{name: value})
+    with pytest.raises(ValueError, match=name):
+        tree.check_parameters()
+    with pytest.raises(ValueError, match=name):
+        tree.fit(X, y, scores)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_larger_penalty_moves_node_models_towards_the_scores(n_classes):
+    X, y, scores = make_rows(400, n_classes)
+    distances = []
+    for penalty in (1e-3, 1.0, 30.0, 1e3, 1e5, 1e9):
+        tree = fixed(max_depth=1, penalty=penalty).fit(X, y, scores)
+        distances.append(np.abs(tree.predict_proba(X, scores) - scores).max())
+    assert distances == sorted(distances, reverse=True)
+    assert distances[0] > 0.3 and distances[-1] < 1e-6
+
+
+def test_a_larger_penalty_moves_node_models_of_margins_towards_nothing():
+    X, y, scores = make_rows(400, 3)
+    tree = fixed(max_depth=1, penalty=1e9, score_type="margin").fit(X, y, scores)
+    np.testing.assert_allclose(tree.predict_proba(X, scores), 1 / 3, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("max_bins", [2, 3, 10])
+def test_cuts_are_made_between_bins(max_bins):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((600, 1))
+    y, scores = rows_with_shift(2 * np.sin(4 * X[:, 0]), 600)
+    model = fixed(max_bins=max_bins).fit(X, y, scores).tree_
+    cuts = np.unique(model.threshold[model.attribute == 0])
+    assert 1 <= len(cuts) <= max_bins - 1
+    # Each bin has its share of the rows.
+    expected = np.quantile(X, np.arange(1, max_bins) / max_bins)
+    for cut in cuts:
+        assert np.abs(expected - cut).min() < 0.02
+    fine = fixed().fit(X, y, scores)
+    assert len(np.unique(fine.tree_.threshold)) > 2 * max_bins
+
+
+def test_a_value_that_many_rows_have_is_a_bin_of_its_own():
+    rng = np.random.default_rng(0)
+    x = np.concatenate([-rng.uniform(0.1, 1, 70), np.zeros(20_000), rng.uniform(0.1, 1, 400)])
+    y, scores = rows_with_shift(np.where(x < 0, 5.0, 0.0), len(x))
+    tree = CalibrationTree(splits="residual").fit(x[:, None], y, scores)
+    assert tree.get_n_leaves() == 2
+    assert np.bincount(tree.apply(x[:, None]))[1:].tolist() == [70, 20_400]
+
+
+def test_few_distinct_values_are_their_own_bins():
+    X, y, scores = make_rows(400, round_to=1)
+    n_values = max(len(np.unique(column)) for column in X.T)
+    expected = fitted(fixed(max_bins=n_values).fit(X, y, scores))
+    for max_bins in (n_values + 1, 255, 65_534):
+        assert fitted(fixed(max_bins=max_bins).fit(X, y, scores)) == expected
+
+
+def test_limits_of_growth_are_obeyed():
+    X, y, scores = make_rows(500, round_to=1)
+    for depth in range(4):
+        assert fixed(max_depth=depth).fit(X, y, scores).get_depth() == depth
+    for least in (2, 50, 100.5, 501):
+        model = fixed(min_samples_split=least).fit(X, y, scores).tree_
+        assert (model.n_rows[model.attribute >= 0] >= least).all()
+    for least in (1, 40, 80.5):
+        model = fixed(min_samples_leaf=least).fit(X, y, scores).tree_
+        assert model.n_rows[model.attribute < 0].min() >= least and model.n_nodes > 1
+    assert model.n_children[model.attribute >= 0].tolist() == [2] * (model.n_leaves - 1)
+
+
+def test_stronger_pruning_leaves_fewer_leaves():
+    X, y, scores = make_rows(500)
+    leaves = [
+        CalibrationTree(splits="residual", pruning=pruning, do_no_harm=False)
+        .fit(X, y, scores)
+        .get_n_leaves()
+        for pruning in (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 1.0)
+    ]
+    assert leaves == sorted(leaves, reverse=True)
+    assert len(set(leaves)) > 3 and leaves[-1] == 1
+
+
+@pytest.mark.parametrize("objective", ["rmse", "log_loss"])
+def test_the_best_strength_is_chosen(objective):
+    X, y, scores = make_rows(500)
+    tree = CalibrationTree(objective=objective).fit(X, y, scores)
+    strengths, losses = tree.pruning_path_
+    assert len(strengths) == len(losses) > 2
+    assert tree.pruning_alpha_ == strengths[losses == losses.min()].max()
+    # The root alone, which is pruned most, is the global candidate.
+    found = {row["candidate"]: row["loss"] for row in tree.selection_}
+    assert losses[-1] == pytest.approx(found["global"], rel=0.02)
+    assert losses.min() == pytest.approx(found["local"], rel=0.05)
+
+
+# Threads, chance, storage
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 4, -1])
+def test_threads_change_nothing(n_jobs):
+    frame, y, scores = make_frame()
+    expected = CalibrationTree().fit(frame, y, scores)
+    tree = CalibrationTree(n_jobs=n_jobs).fit(frame, y, scores)
+    assert fitted(tree) == fitted(expected)
+    assert np.array_equal(tree.pruning_path_, expected.pruning_path_)
+
+
+def test_random_state_shuffles_the_folds():
+    X, y, scores = make_rows(300)
+    losses = [
+        CalibrationTree(random_state=seed).fit(X, y, scores).selection_[1]["loss"]
+        for seed in (None, None, 0, 0, 1)
+    ]
+    assert losses[0] == losses[1] and losses[2] == losses[3]
+    assert len(set(losses)) == 3
+
+
+CASES = {
+    "local": lambda: (*make_rows(300), {}),
+    "three classes": lambda: (*make_rows(300, 3), {}),
+    "frame": lambda: (*make_frame(300), {"splits": "residual"}),
+    "gain ratio": lambda: (*make_frame(300), {"splits": "gain_ratio"}),
+    "margins": lambda: (*make_rows(300, 3), {"score_type": "margin"}),
+    "left alone": lambda: (noise(300), *rows_with_shift(0.0, 300), {}),
+    "published extremes": lambda: (*make_rows(300), {"extremes": "published"}),
+    "log loss": lambda: (*make_rows(300), {"objective": "log_loss"}),
+    "not pruned": lambda: (*make_rows(300), FIXED),
+}
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_copies_predict_the_same(kind, tmp_path):
+    X, y, scores, params = CASES[kind]()
+    tree = CalibrationTree(**params).fit(X, y, scores)
+    expected = tree.predict_proba(X, scores)
+    assert_probabilities(expected)
+    tree.save(tmp_path / "tree.json")
+    copies = [
+        CalibrationTree.load(tmp_path / "tree.json"),
+        CalibrationTree.from_dict(json.loads(json.dumps(tree.to_dict(), allow_nan=False))),
+        pickle.loads(pickle.dumps(tree)),
+        copy.deepcopy(tree),
+    ]
+    for other in copies:
+        assert other.to_dict() == tree.to_dict()
+        assert np.array_equal(other.predict_proba(X, scores), expected)
+        assert np.array_equal(other.apply(X), tree.apply(X))
+        assert other.to_text() == tree.to_text()
+        assert np.array_equal(other.feature_importances_, tree.feature_importances_)
+        assert vars(other).keys() == vars(tree).keys()
+        assert other.splits_ == tree.splits_ and other.get_params() == tree.get_params()
+
+
+@pytest.mark.parametrize(
+    "loss", [10**400, float("nan"), float("inf")], ids=["huge", "nan", "infinite"]
+)
+def test_losses_that_are_no_losses_are_refused(loss):
+    X, y, scores = make_rows(100)
+    stored = CalibrationTree().fit(X, y, scores).to_dict()
+    stored["selection"][0]["loss"] = loss
+    with pytest.raises(ValueError, match="selection"):
+        CalibrationTree.from_dict(stored)
+
+
+# Weights
+
+
+def twice(folds, n_rows):
+    """The folds of rows and of their copies, which stand behind all of them."""
+    return [tuple(np.concatenate([part, part + n_rows]) for part in fold) for fold in folds]
+
+
+@pytest.mark.parametrize("splits", ["residual", "gain_ratio", "cv"])
+@pytest.mark.parametrize("objective", ["rmse", "log_loss"])
+def test_a_row_of_weight_two_is_two_rows(splits, objective):
+    frame, y, scores = make_frame(200)
+    folds = [tuple(map(np.array, fold)) for fold in make_folds(4, y.astype(np.uint16), None, None)]
+    params = {"splits": splits, "objective": objective, "max_bins": 20}
+    weighted = CalibrationTree(cv=folds, **params).fit(frame, y, scores, np.full(200, 2.0))
+    repeated = CalibrationTree(cv=twice(folds, 200), **params).fit(
+        pd.concat([frame, frame], ignore_index=True), np.tile(y, 2), np.tile(scores, (2, 1))
+    )
+    assert weighted.splits_ == repeated.splits_ and weighted.get_n_leaves() > 1
+    assert weighted.pruning_alpha_ == pytest.approx(repeated.pruning_alpha_)
+    assert chosen(weighted) == chosen(repeated) == ["local"]
+    losses = [[row["loss"] for row in tree.selection_] for tree in (weighted, repeated)]
+    np.testing.assert_allclose(losses[0], losses[1], rtol=1e-9)
+    for name in ("attribute", "first_child", "n_rows", "missing", "branches"):
+        one, other = getattr(weighted.tree_, name), getattr(repeated.tree_, name)
+        assert np.array_equal(one, other), name
+    np.testing.assert_allclose(
+        weighted.predict_proba(frame, scores),
+        repeated.predict_proba(frame, scores),
+        rtol=0,
+        atol=1e-9,
+    )
+
+
+@settings(max_examples=15, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 999), n_classes=st.sampled_from([2, 3]), max_bins=st.sampled_from([5, 255])
+)
+def test_weights_are_numbers_of_rows(seed, n_classes, max_bins):
+    X, y, scores = make_rows(150, n_classes, seed)
+    times = np.random.default_rng(seed).integers(1, 4, 150)
+    place = np.repeat(np.arange(150), times)
+    params = {"max_depth": 2, "max_bins": max_bins}
+    weighted = fixed(**params).fit(X, y, scores, times.astype(float))
+    repeated = fixed(**params).fit(X[place], y[place], scores[place])
+    assert np.array_equal(weighted.tree_.n_rows, repeated.tree_.n_rows)
+    np.testing.assert_allclose(weighted.tree_.gain, repeated.tree_.gain, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(
+        weighted.predict_proba(X, scores), repeated.predict_proba(X, scores), rtol=0, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("objective", ["rmse", "log_loss"])
+def test_losses_are_weighted(objective):
+    X, y, scores = make_rows(300)
+    weight = np.random.default_rng(0).gamma(1, size=300)
+    tree = CalibrationTree(objective=objective).fit(X, y, scores, weight)
+    loss = {"rmse": rmse, "log_loss": log_loss}[objective]
+    expected = loss(y, scores, sample_weight=weight)
+    assert tree.selection_[0]["loss"] == pytest.approx(expected)
+    assert expected != pytest.approx(loss(y, scores))
+
+
+def test_rows_of_weight_0_have_no_influence():
+    frame, y, scores = make_frame(300)
+    rng = np.random.default_rng(0)
+    weight = rng.choice([0.0, 1.0, 2.0], 300)
+    absent = weight == 0
+    expected = CalibrationTree().fit(frame, y, scores, weight)
+    changed = frame.copy()
+    changed.loc[absent, "number"] = 1e9
+    changed.loc[absent, "colour"] = "ultraviolet"
+    labels = np.where(absent, 1 - y, y)
+    assert fitted(CalibrationTree().fit(changed, labels, scores, weight)) == fitted(expected)
+    without = CalibrationTree().fit(frame[~absent], y[~absent], scores[~absent], weight[~absent])
+    assert fitted(without) == fitted(expected)
+
+
+# Importances
+
+
+@pytest.mark.parametrize("carrier", [0, 2])
+def test_importances_point_to_the_attribute_that_carries_the_miscalibration(carrier):
+    X = noise(800, 4)
+    y, scores = rows_with_shift(2 * np.sign(X[:, carrier]), 800)
+    tree = CalibrationTree(splits="residual").fit(X, y, scores)
+    importances = tree.feature_importances_
+    assert importances.sum() == pytest.approx(1.0) and importances.min() >= 0
+    assert importances[carrier] > 0.8
+    grown = fixed().fit(X, y, scores)
+    sums = np.bincount(
+        grown.tree_.attribute[grown.tree_.attribute >= 0],
+        grown.tree_.gain[grown.tree_.attribute >= 0],
+        minlength=4,
+    )
+    np.testing.assert_allclose(grown.feature_importances_, sums / sums.sum(), rtol=1e-12)
+    assert (grown.tree_.gain[grown.tree_.attribute >= 0] > 0).all()
+
+
+# Scores of every kind
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("kind", ["probability", "logit", "margin"])
+@pytest.mark.parametrize("extremes", ["clip", "published"])
+def test_several_classifiers_side_by_side(n_classes, kind, extremes):
+    X, y, scores = make_rows(600, n_classes)
+    useless = np.random.default_rng(0).dirichlet(np.ones(n_classes), 600)
+    both = np.hstack([useless, scores])
+    if kind != "probability":
+        both = np.log(both)
+    tree = CalibrationTree(score_type=kind, extremes=extremes)
+    tree.fit(X[:400], y[:400], both[:400])
+    assert tree.n_scores_ == 2 * n_classes == tree.tree_.n_scores
+    assert tree.tree_.offset == (kind != "margin")
+    calibrated = tree.predict_proba(X[400:], both[400:])
+    assert_probabilities(calibrated)
+    assert squared_error(calibrated, y[400:]) < 0.7 * squared_error(scores[400:], y[400:])
+
+
+def test_more_classes_than_scores_that_a_class_can_look_at():
+    X, y, scores = make_rows(800, 12)
+    three = np.hstack([scores] * 3)
+    tree = CalibrationTree(cv=2, max_depth=2).fit(X, y, three)
+    slopes = tree.tree_.coefficients[0, :, 1:].reshape(12, 3, 12)
+    own = np.eye(12, dtype=bool)[:, np.newaxis, :]
+    assert not np.where(own, 0.0, slopes).any() and slopes[np.broadcast_to(own, slopes.shape)].any()
+    assert_probabilities(tree.predict_proba(X, three))
+    of_all = CalibrationTree(cv=2, max_depth=2).fit(X, y, scores)
+    assert (of_all.tree_.coefficients[0, :, 1:] != 0).all()
+
+
+@pytest.mark.parametrize("extremes", ["clip", "published"])
+def test_one_column_or_two(extremes):
+    X, y, scores = make_rows(300)
+    both = CalibrationTree(extremes=extremes).fit(X, y, scores)
+    one = CalibrationTree(extremes=extremes).fit(X, y, scores[:, 1])
+    calibrated = [both.predict_proba(X, scores), one.predict_proba(X, scores[:, 1])]
+    tolerance = 1e-9 if extremes == "clip" else 0.05
+    np.testing.assert_allclose(calibrated[0], calibrated[1], rtol=0, atol=tolerance)
+    if extremes == "clip":
+        np.testing.assert_allclose(one.predict_proba(X, scores), calibrated[1], rtol=0, atol=1e-12)
+    else:
+        with pytest.raises(ValueError, match="scores has 2 columns"):
+            one.predict_proba(X, scores)
+
+
+def test_probabilities_and_their_log_odds_give_the_same_tree():
+    X, y, scores = make_rows(300)
+    odds = np.log(scores[:, 1] / scores[:, 0])
+    by_probability = CalibrationTree().fit(X, y, scores)
+    by_odds = CalibrationTree(score_type="logit").fit(X, y, odds)
+    assert np.array_equal(by_probability.tree_.attribute, by_odds.tree_.attribute)
+    np.testing.assert_allclose(
+        by_probability.predict_proba(X, scores), by_odds.predict_proba(X, odds), rtol=0, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e-8, 1e8, 1e90])
+def test_margins_of_any_scale_give_the_same_probabilities(scale):
+    X, y, scores = make_rows(300, 3)
+    margins = np.log(scores)
+    expected = fixed(score_type="margin", max_depth=2).fit(X, y, margins)
+    tree = fixed(score_type="margin", max_depth=2).fit(X, y, scale * margins)
+    np.testing.assert_allclose(
+        tree.predict_proba(X, scale * margins),
+        expected.predict_proba(X, margins),
+        rtol=0,
+        atol=1e-6,
+    )
+
+
+EXTREMES = [0.0, -0.0, 1e-320, -1e-320, 1e-8, 1.0, -1.0, 700.0, -800.0, 1e6, -1e6, 1e100, -1e308]
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 999),
+    values=st.lists(st.sampled_from(EXTREMES), min_size=1, max_size=4),
+    shape=st.sampled_from([(2, 1), (2, 2), (3, 3), (3, 6)]),
+    score_type=st.sampled_from(["margin", "logit"]),
+    penalty=st.sampled_from([0.05, 1e-9, 1e9]),
+    do_no_harm=st.booleans(),
+)
+def test_extreme_scores_give_probabilities(seed, values, shape, score_type, penalty, do_no_harm):
+    n_classes, n_columns = shape
+    rng = np.random.default_rng(seed)
+    X, y, _ = make_rows(60, n_classes, seed)
+    y[:n_classes] = np.arange(n_classes)
+    scores = rng.choice(values, (60, n_columns))
+    tree = CalibrationTree(score_type=score_type, penalty=penalty, do_no_harm=do_no_harm, cv=3)
+    tree.fit(X, y, scores)
+    assert_probabilities(tree.predict_proba(X, scores))
+    assert_probabilities(tree.predict_proba(X, rng.choice(EXTREMES, scores.shape)))
+    for name in ("coefficients", "gain", "threshold"):
+        assert np.isfinite(getattr(tree.tree_, name)).all()
+    json.dumps(tree.to_dict(), allow_nan=False)
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 999),
+    values=st.lists(
+        st.sampled_from([0.0, 1.0, 1e-320, 1e-16, 0.5, 1 - 1e-16]), min_size=1, max_size=4
+    ),
+    extremes=st.sampled_from(["clip", "published"]),
+)
+def test_extreme_probabilities_give_probabilities(seed, values, extremes):
+    X, y, _ = make_rows(60, 2, seed)
+    y[:2] = [0, 1]
+    p = np.random.default_rng(seed).choice(values, 60)
+    for scores in (p, np.column_stack([1 - p, p])):
+        tree = CalibrationTree(extremes=extremes, cv=3).fit(X, y, scores)
+        assert tree.score_type_ == "probability"
+        assert_probabilities(tree.predict_proba(X, scores))
+
+
+def test_certainty_that_is_right_is_left_alone():
+    X, y, _ = make_rows(200)
+    tree = CalibrationTree().fit(X, y, y.astype(float))
+    assert chosen(tree) == ["leave alone"]
+    assert np.array_equal(tree.predict_proba(X, y.astype(float)), np.eye(2)[y])
+
+
+def test_certainty_that_is_wrong_is_not():
+    X, y, _ = make_rows(200)
+    wrong = 1.0 - y
+    tree = CalibrationTree().fit(X, y, wrong)
+    assert chosen(tree) != ["leave alone"]
+    assert squared_error(tree.predict_proba(X, wrong), y) < 1e-3
+
+
+def test_constant_scores_that_say_nothing():
+    X, y, _ = make_rows(400)
+    y = ((X[:, 0] > 0) ^ (np.arange(400) % 5 == 0)).astype(int)
+    for constant in (0.5, 0.0, 1.0, 1e-320):
+        scores = np.full(400, constant)
+        tree = CalibrationTree().fit(X, y, scores)
+        assert chosen(tree) == ["local"]
+        calibrated = tree.predict_proba(X, scores)
+        for region in (X[:, 0] > 0, X[:, 0] <= 0):
+            observed = y[region].mean()
+            assert calibrated[region, 1].mean() == pytest.approx(observed, abs=0.01)
+
+
+# Little data
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+@pytest.mark.parametrize("splits", ["residual", "gain_ratio", "cv"])
+@pytest.mark.parametrize("do_no_harm", [False, True])
+def test_one_row_a_class(n_classes, splits, do_no_harm):
+    X = np.arange(2.0 * n_classes).reshape(n_classes, 2)
+    y = np.arange(n_classes)
+    scores = np.random.default_rng(0).dirichlet(np.ones(n_classes), n_classes)
+    tree = CalibrationTree(splits=splits, cv=2, do_no_harm=do_no_harm).fit(X, y, scores)
+    assert tree.get_n_leaves() == 1
+    assert_probabilities(tree.predict_proba(X, scores))
+    grown = fixed(min_samples_split=2, min_samples_leaf=1).fit(X, y, scores)
+    assert grown.get_n_leaves() == n_classes
+    assert_probabilities(grown.predict_proba(X, scores))
+
+
+def test_fewer_rows_than_folds():
+    with pytest.raises(ValueError, match="cv=5 needs at least 5 rows, got 2"):
+        CalibrationTree().fit([[0], [1]], [0, 1], [0.2, 0.7])
+    tree = fixed().fit([[0], [1]], [0, 1], [0.2, 0.7])
+    assert_probabilities(tree.predict_proba([[0], [1]], [0.2, 0.7]))
+
+
+def test_constant_columns_change_nothing():
+    X, y, scores = make_rows(300)
+    expected = CalibrationTree(splits="residual").fit(X, y, scores)
+    wider = np.hstack([np.full((300, 1), 7.0), X, np.zeros((300, 1))])
+    tree = CalibrationTree(splits="residual").fit(wider, y, scores)
+    assert np.array_equal(tree.predict_proba(wider, scores), expected.predict_proba(X, scores))
+    assert tree.feature_importances_[[0, -1]].tolist() == [0.0, 0.0]
+    assert np.array_equal(tree.feature_importances_[1:-1], expected.feature_importances_)
+    alone = CalibrationTree().fit(np.ones((300, 2)), y, scores)
+    assert alone.get_n_leaves() == 1
+
+
+def test_attributes_of_any_size_can_be_cut():
+    y, scores = rows_with_shift(np.repeat([-2.0, 2.0], 200), 400)
+    for low, high in (
+        (-1e308, 1e308),
+        (5e-324, 1e-323),
+        (1.0, np.nextafter(1.0, 2.0)),
+        (-1.0, 0.0),
+    ):
+        x = np.repeat([low, high], 200)[:, None]
+        tree = CalibrationTree(splits="residual").fit(x, y, scores)
+        assert tree.get_n_leaves() == 2
+        assert tree.apply([[low], [high]]).tolist() == [1, 2]
+        assert tree.tree_.n_rows.tolist() == [400, 200, 200]
