@@ -11,23 +11,32 @@ same data, and every figure is the best of several alternating runs.
 from __future__ import annotations
 
 import argparse
+import math
 import resource
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_classification
 from sklearn.model_selection import cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
-from caltree import CalibratedClassifier, CalibrationTree, IsotonicScaling, PlattScaling
+from caltree import (
+    CalibratedClassifier,
+    CalibrationForest,
+    CalibrationTree,
+    IsotonicScaling,
+    PlattScaling,
+)
 
 N_JOBS = 2
 MILLION = 1_000_000
@@ -186,6 +195,39 @@ def whole_classifier() -> None:
             report(f"{type(calibrator).__name__}, {what}", mine / other, 1.2, "units", note)
 
 
+def forests(quick: bool) -> None:
+    """The forest, against MCGrad with as many threads; one, since each fit is a process's all."""
+    print("\nForest of 100 trees, 2 classes, 20 attributes, in fits of MCGrad on the same thread")
+    if find_spec("mcgrad") is None:
+        print("  mcgrad is not installed: pip install --group benchmark")
+        return
+    from comparison.peers import MCGrad
+
+    for n_rows in (10_000,) if quick else (10_000, 30_000):
+        X, y, scores = data(n_rows, 2)
+        table = pandas.DataFrame(X, columns=[f"x{i}" for i in range(X.shape[1])])
+        ours = CalibrationForest(random_state=0, n_jobs=1)
+        theirs = MCGrad(random_state=0)
+        fits = best_seconds(
+            1 if quick else 2,
+            partial(ours.fit, table, y, scores=scores),
+            partial(theirs.fit, table, y, scores=scores),
+        )
+        note = f"{fits[0]:.1f} s / {fits[1]:.1f} s, {fits[1] / fits[0]:.1f} times as fast"
+        limit = 1.0 if n_rows < 30_000 else 1 / 3
+        report(f"fit, {n_rows:,} rows", fits[0] / fits[1], limit, "units", note)
+
+
+def trees() -> None:
+    """The default tree, in fits of the published one."""
+    print("\nDefault tree, 30,000 rows x 20, in fits of the published one")
+    X, y, scores = data(30_000, 2)
+    kinds = (CalibrationTree(n_jobs=N_JOBS), CalibrationTree.published(n_jobs=N_JOBS))
+    ours, published = best_seconds(3, *(partial(tree.fit, X, y, scores) for tree in kinds))
+    note = f"{ours * 1e3:.0f} ms / {published * 1e3:.0f} ms"
+    report("fit", ours / published, math.inf, "units", note)
+
+
 def small_things() -> None:
     """A small fit, and the import."""
     print("\nSmall things")
@@ -216,6 +258,8 @@ def main() -> None:
         return
     small_things()
     whole_classifier()
+    trees()
+    forests(arguments.quick)
     fit_speed(arguments.quick)
     prediction(arguments.quick)
     growth(arguments.quick)
