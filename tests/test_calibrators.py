@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from caltree import CalibrationTree, IdentityCalibrator, IsotonicScaling, PlattScaling
+from caltree.attribute_calibrator import AttributeCalibrator
 from caltree.calibrator import Calibrator
 from caltree.scaling import _GlobalCalibrator
 
@@ -437,8 +438,9 @@ def test_the_file_of_another_calibrator_says_what_reads_it(name, tmp_path):
 
 
 def test_the_bases_leave_to_the_calibrators_what_differs():
-    base, scaling = Calibrator(), _GlobalCalibrator()
+    base, scaling, local = Calibrator(), _GlobalCalibrator(), AttributeCalibrator()
     known = [base.check_parameters, base._state, partial(base._restore, {})]
-    for ask in (*known, partial(scaling.fit, X, Y, SCORES), partial(scaling._calibrated, SCORES)):
+    known += [partial(scaling.fit, X, Y, SCORES), partial(scaling._calibrated, SCORES)]
+    for ask in (*known, partial(local.predict_proba, X, SCORES), local._attributes):
         with pytest.raises(NotImplementedError):
             ask()
