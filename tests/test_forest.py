@@ -364,9 +364,9 @@ def test_random_state_decides():
     assert not same_forest(forest(3), forest(4))
     generator = np.random.RandomState(0)
     assert not same_forest(forest(generator), forest(generator))
-    np.random.seed(7)  # noqa: NPY002
+    np.random.seed(7)  # noqa: NPY002  # None means this generator
     first = forest(None)
-    np.random.seed(7)  # noqa: NPY002
+    np.random.seed(7)  # noqa: NPY002  # None means this generator
     assert same_forest(forest(None), first)
     assert not same_forest(forest(None), first)
 

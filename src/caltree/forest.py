@@ -102,8 +102,9 @@ class CalibrationForest(AttributeCalibrator):
 
     Notes
     -----
-    Time grows with the number of trees, attributes, classes and n log n of the rows; a forest of
-    100 trees holds about as many nodes as 25 times the rows, fewer if large regions are enough.
+    Time grows with the number of trees, attributes, classes and n log n of the rows; memory with
+    the number of nodes, which is in proportion to trees and rows, and smaller if the blend needs
+    no small regions.
 
     Examples
     --------
