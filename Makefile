@@ -18,7 +18,7 @@ demo: $(VENV)/.ready
 	$(BIN)/caltree demo
 
 test: lint sanitize
-	$(BIN)/pytest --doctest-modules --cov --cov-report=term-missing:skip-covered
+	$(BIN)/pytest --numprocesses=auto --doctest-modules --cov --cov-report=term-missing:skip-covered
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .

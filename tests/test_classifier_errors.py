@@ -90,7 +90,7 @@ BAD_PARAMS = [
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [(name, value, message) for name, values, message in BAD_PARAMS for value in values],
-    ids=lambda value: str(value)[:30],
+    ids=lambda value: str(value).partition(" at 0x")[0][:30],
 )
 def test_bad_parameters(name, value, message):
     model = CalibratedClassifier(**{"estimator": Untrainable(), name: value})
