@@ -5,15 +5,16 @@ from dataclasses import fields
 import numpy as np
 import pandas as pd
 
-from caltree import CalibrationTree
+from caltree import CalibrationTree, _core
 from caltree.model import TreeModel
 
 # Nothing is left to choose by cross-validation.
-FIXED = {"splits": "residual", "pruning": None, "do_no_harm": False}
+FIXED = {"splits": "residual", "pruning": None, "path_averaging": False, "do_no_harm": False}
 # The published engine, with our constant scores and extremes.
 BOOSTED = {
     "splits": "gain_ratio",
     "node_models": "logitboost",
+    "path_averaging": False,
     "do_no_harm": False,
     "min_samples_split": 16,
 }
@@ -68,6 +69,11 @@ def boosted_tree(**params):
 def fixed_boosted_tree(**params):
     """The same, with nothing chosen by cross-validation."""
     return CalibrationTree(**{**FIXED_BOOSTED, **params})
+
+
+def finished(structure, models, alpha=None):
+    """The arrays of a tree whose leaves alone decide."""
+    return _core.finished_tree(structure, models, alpha, np.empty(0), np.ones(1))
 
 
 def same_tree(one, other):

@@ -13,6 +13,7 @@ from scipy.special import softmax
 from caltree import _core
 
 from . import spec
+from .helpers import finished
 
 N = 60
 
@@ -132,7 +133,7 @@ def test_any_layout_of_the_matrix_will_do():
     for layout in layouts:
         training = _core.Training(**training_arguments(matrix=layout))
         structure = _core.grow(training, EVERYTHING, 16.0, 2.0, 10)
-        trees.append(_core.finished_tree(structure, fit(training, structure), None))
+        trees.append(finished(structure, fit(training, structure)))
     for tree in trees[1:]:
         assert all(np.array_equal(tree[key], trees[0][key]) for key in tree)
 
@@ -171,13 +172,13 @@ def test_node_models_of_another_tree(training, structure):
     with pytest.raises(ValueError, match="another tree"):
         _core.pruning_sequence(structure, models)
     with pytest.raises(ValueError, match="another tree"):
-        _core.finished_tree(structure, models, None)
+        finished(structure, models)
 
 
 def test_node_models_without_coefficients(training, structure):
     models = fit(training, structure, keep_coefficients=False)
     with pytest.raises(ValueError, match="keep no coefficients"):
-        _core.finished_tree(structure, models, None)
+        finished(structure, models)
 
 
 def test_node_models_need_two_folds(training, structure):
@@ -228,6 +229,7 @@ def stump(**changes: Any) -> dict[str, Any]:
         "table": indices(-1, 1, -1, -1, -1, -1),
         "branches": indices(-9, 0, 1, 2),
         "n_categories": indices(0, 3),
+        "weight": np.array([0.0, 0, 1, 1, 1, 1]),
         "coefficients": np.zeros((6, 2, 2)),
     }
     return {**arguments, **changes}
@@ -246,6 +248,7 @@ def stump(**changes: Any) -> dict[str, Any]:
         ({"threshold": np.zeros(5)}, "one entry a node"),
         ({"first_child": indices(1, 3)}, "one entry a node"),
         ({"coefficients": np.zeros((5, 2, 2))}, "one entry a node"),
+        ({"weight": np.ones(5)}, "one entry a node"),
         ({"coefficients": np.zeros((6, 1, 2))}, "at least 2 classes"),
         ({"coefficients": np.zeros((6, 2, 0))}, "at least 2 classes"),
         ({"n_children": indices(2, 3)}, "one entry a node"),
@@ -302,6 +305,7 @@ def test_missing_numbers_go_either_way_and_categories_may_share_a_child():
             missing=indices(1, 0, 0, 0, 0),
             table=indices(-1, 0, -1, -1, -1),
             branches=indices(1, 0, 1),
+            weight=np.ones(5),
             coefficients=np.zeros((5, 2, 2)),
         )
     )
@@ -328,6 +332,30 @@ def test_tables_and_scores_that_do_not_fit_the_tree():
     assert predictor.probabilities(matrix[:0], scores[:0]).shape == (0, 2)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_every_node_on_the_way_has_its_say(n_classes):
+    rng = np.random.default_rng(n_classes)
+    n_rows = 1000
+    coefficients = rng.normal(size=(6, n_classes, 1 + n_classes))
+    matrix = np.column_stack([rng.normal(size=n_rows), rng.integers(0, 4, n_rows)])
+    scores = np.asfortranarray(rng.normal(size=(n_rows, n_classes)))
+    logits = coefficients[:, :, 0] + np.einsum("is,vjs->ivj", scores, coefficients[:, :, 1:])
+    said = softmax(logits, axis=2)
+    parent = [-1, 0, 0, 1, 1, 1]
+    # Some nodes say nothing: those at the root, in the middle, at the end, everywhere.
+    for weight in (rng.random(6), [0.3, 0, 0.7, 0.7, 0.2, 0], [0, 0.5, 0, 0, 0, 0], [0] * 6):
+        weight = np.array(weight, dtype=np.float64)
+        predictor = _core.Predictor(**stump(weight=weight, coefficients=coefficients))
+        expected = np.zeros((n_rows, n_classes))
+        for row, leaf in enumerate(predictor.apply(matrix)):
+            node = int(leaf)
+            while node >= 0:
+                expected[row] += weight[node] * said[row, node]
+                node = parent[node]
+        found = predictor.probabilities(matrix, scores)
+        np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-16)
+
+
 # -- Accuracy -------------------------------------------------------------------------------------
 
 
@@ -344,6 +372,7 @@ def probabilities_of(logits: np.ndarray) -> np.ndarray:
         table=indices(-1),
         branches=indices(),
         n_categories=indices(0),
+        weight=np.ones(1),
         coefficients=coefficients,
     )
     return predictor.probabilities(np.zeros((len(logits), 1)), np.asfortranarray(logits))
@@ -402,7 +431,7 @@ def test_weights_of_one_change_no_bit(n_classes, seed):
         best, sums = _core.choose_iterations(paths, 60)
         structure = _core.grow(training, folds[0][0], 16.0, 2.0, 100)
         models = fit(training, structure, *folds[0], iterations=max(best, 1))
-        tree = _core.finished_tree(structure, models, 1e-4)
+        tree = finished(structure, models, 1e-4)
         results.append([sums, *_core.pruning_sequence(structure, models), *tree.values()])
     for without, with_ones in zip(*results, strict=True):
         np.testing.assert_array_equal(without, with_ones)

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from caltree import _core
 
+from .helpers import finished
 from .spec import local as spec
 from .spec import pruning_sequence
 
@@ -218,7 +219,7 @@ def core_tree(
         NO_LIMIT if limits.max_depth is None else limits.max_depth,
         log_loss,
     )
-    return CoreTree(structure, models, _core.finished_tree(structure, models, None))
+    return CoreTree(structure, models, finished(structure, models))
 
 
 @dataclass(frozen=True)
@@ -495,7 +496,7 @@ def test_the_way_of_new_rows(case, limits, seed):
     coefficients = np.zeros((len(arrays["attribute"]), 2, 2))
     names = ("attribute", "threshold", "first_child", "n_children", "missing", "table", "branches")
     routes = [arrays[name] for name in names]
-    predictor = _core.Predictor(*routes, case.n_categories, coefficients)
+    predictor = _core.Predictor(*routes, case.n_categories, arrays["weight"], coefficients)
     assert np.array_equal(predictor.apply(X), expected)
 
 
@@ -616,7 +617,7 @@ def test_trees_of_a_forest():
         structure, models, out_of_bag, predictions = case.local().bagged(
             seed, on_scores, limits.penalty, sizes, leaf, depth, max_features
         )
-        arrays = _core.finished_tree(structure, models, None)
+        arrays = finished(structure, models)
         limits = spec.Settings(limits.penalty, sizes[-1], leaf, limits.max_depth, max_features)
         root, drawn = spec.grow_bagged(case.sample(with_scores=on_scores), limits, seed)
         assert np.array_equal(out_of_bag, np.flatnonzero(drawn.weights == 0))

@@ -21,9 +21,11 @@ from hypothesis import strategies as st
 from caltree import _core
 from caltree.attributes import Attribute, Attributes
 from caltree.folds import make_folds
-from caltree.selection import Made, Problem, Recipe, _choose_alpha, make_tree
+from caltree.problem import Problem, Recipe
+from caltree.selection import Made, _choose_alpha, make_tree
 
 from . import spec
+from .helpers import finished
 from .spec.boosting import rmse, softmax
 from .spec.tree import (
     SpecTree,
@@ -211,7 +213,7 @@ def core_tree(
     depth = 2**31 if max_depth is None else max_depth
     structure = _core.grow(training, rows, min_samples_split, min_samples_leaf, depth)
     models = _core.fit_models(training, structure, rows, held_out, iterations, 200, 5, False, True)
-    arrays = _core.finished_tree(structure, models, None)
+    arrays = finished(structure, models)
     shape = (len(structure), case.n_classes, -1)
     arrays["coefficients"] = arrays["coefficients"].reshape(shape)
     return CoreTree(structure, models, arrays)
@@ -387,6 +389,7 @@ def recipe(**changes: Any) -> Recipe:
         "constant_scores_give_frequencies": False,
         "objective": "rmse",
         "do_no_harm": False,
+        "path_averaging": False,
     }
     return Recipe(**{**published, **changes})
 

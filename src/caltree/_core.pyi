@@ -44,6 +44,7 @@ class Predictor:
         table: Indices,
         branches: Indices,
         n_categories: Indices,
+        weight: Floats,
         coefficients: Floats,
     ) -> None: ...
     def apply(self, matrix: Floats) -> Indices: ...
@@ -88,12 +89,9 @@ class ForestPredictor:
         table: Indices,
         branches: Indices,
         n_categories: Indices,
-        n_rows: Floats,
+        weight: Floats,
         parameters: Floats,
         roots: Indices,
-        kind: Indices,
-        sizes: Floats,
-        shares: Floats,
     ) -> None: ...
     def add(self, matrix: Floats, scores: Floats, offset: Floats | None) -> Floats: ...
 
@@ -123,5 +121,6 @@ def finished_tree(
     tree: Structure,
     models: NodeModels,
     alpha: float | None,
-    min_samples_split: float = 0.0,
+    sizes: Floats,
+    shares: Floats,
 ) -> dict[str, Any]: ...

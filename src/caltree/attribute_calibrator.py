@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from . import attributes
 from .attributes import Attributes
 from .calibrator import Calibrator, Training
+from .problem import Problem
 from .scores import as_score_matrix, offset, regressors, uncalibrated
 from .segments import segment_table
-from .selection import Problem
 from .tables import read_table
 from .validation import Floats, check_count, check_weights, known_labels
 
@@ -91,6 +92,17 @@ class AttributeCalibrator(Calibrator):
             self.classes_.tolist(),
             max_segments,
         )
+
+    def _together(self, scores: Floats, share: float, of_nodes: Callable[[], Floats]) -> Floats:
+        """What the nodes say, with the share of the scores as they are."""
+        kind = (len(self.classes_), self.score_type_)
+        if share == 1.0:
+            return uncalibrated(scores, *kind)
+        probabilities = of_nodes()
+        if share > 0.0:
+            probabilities += share * uncalibrated(scores, *kind)
+        # A sum of shares may be rounded to beyond a certainty.
+        return np.clip(probabilities, 0.0, 1.0, out=probabilities)
 
     def _attributes(self) -> Attributes:
         """What was learned about the attributes."""

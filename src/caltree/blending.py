@@ -8,21 +8,16 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from .choice import DEMANDED, GLOBAL, LEAVE_ALONE, Selection, mean_loss, row_losses, standard_errors
-from .selection import Problem
+from .choice import LEAVE_ALONE, Judge, Selection
+from .levels import size_name
+from .problem import Problem
+from .shares import best_shares
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 # The numbers of rows below which a node may be left whole; the first leaves the root.
 SIZES = np.array([np.inf, 960.0, 240.0, 60.0, 16.0, 4.0])
 _KINDS = ("", ", splits on scores too")
-# What is added to the diagonal, and what a sum of shares other than 1 costs.
-_RIDGE = 1e-10
-_COST_OF_THE_SUM = 1e4
-# Shares below this are rounding.
-_SMALLEST_SHARE = 1e-6
-_MOST_STEPS = 500
-_SMALLEST_PROBABILITY = 1e-15
 
 
 @dataclass(frozen=True)
@@ -32,11 +27,6 @@ class Blend:
     selection: Selection
     shares: Floats
     """Kinds x sizes."""
-
-    def smallest_size(self, kind: int) -> float:
-        """Nodes of fewer rows need not be split."""
-        used = np.flatnonzero(self.shares[kind] > 0)
-        return float(SIZES[used[-1]]) if len(used) else float("inf")
 
     def tree_shares(self, n_trees: npt.NDArray[np.intp]) -> Floats:
         """The shares of one tree."""
@@ -67,21 +57,19 @@ class Blender:
         names, candidates = self._candidates(seen)
         labels = self.problem.labels[seen]
         weights = None if self.problem.weights is None else self.problem.weights[seen]
-        find = _likeliest_shares if self.objective == "log_loss" else _least_squares_shares
-        shares = find(candidates, labels, weights)
-        losses = [row_losses(candidate, labels, self.objective) for candidate in candidates]
-        blend = row_losses(np.tensordot(shares, candidates, 1), labels, self.objective)
+        judge = Judge(labels, weights, self.objective)
+        shares = best_shares(candidates, labels, weights, self.objective)
         has_raw = self.problem.raw is not None
-        if has_raw and standard_errors(losses[0], blend, weights) <= DEMANDED:
-            shares = np.eye(len(shares))[0]
+        if has_raw:
+            shares = _towards_raw(candidates, shares, judge)
         selection: Selection = [
             {
                 "candidate": name,
-                "loss": mean_loss(loss, weights, self.objective),
+                "loss": judge.loss(candidate),
                 "share": float(share),
                 "chosen": bool(share > 0),
             }
-            for name, loss, share in zip(names, losses, shares, strict=True)
+            for name, candidate, share in zip(names, candidates, shares, strict=True)
         ]
         of_trees = shares[1:] if has_raw else shares
         return Blend(selection, of_trees.reshape(len(_KINDS), -1))
@@ -94,7 +82,7 @@ class Blender:
         for kind, suffix in enumerate(_KINDS):
             for size, rows in enumerate(SIZES):
                 mean = self.sums[kind, size][seen] / self.counts[kind][seen][:, np.newaxis]
-                names.append(_size_name(rows) + suffix)
+                names.append(size_name(rows) + suffix)
                 found.append(np.hstack([1.0 - mean, mean]) if mean.shape[1] == 1 else mean)
         return names, np.array(found)
 
@@ -104,48 +92,15 @@ class Blender:
         has_raw = self.problem.raw is not None
         if not has_raw:
             shares[:, 0] = 1.0 / len(_KINDS)
-        name = LEAVE_ALONE if has_raw else _size_name(SIZES[0])
+        name = LEAVE_ALONE if has_raw else size_name(SIZES[0])
         row: dict[str, Any] = {"candidate": name, "loss": 0.0, "share": 1.0, "chosen": True}
         return Blend([row], shares)
 
 
-def _least_squares_shares(
-    candidates: Floats, labels: npt.NDArray[Any], weights: Floats | None
-) -> Floats:
-    """Shares of the least squared error: not negative, of sum 1."""
-    # Imported here: importing caltree shall not take its time.
-    from scipy.optimize import nnls
-
-    n_candidates, n_rows, n_classes = candidates.shape
-    root = np.full(n_rows, n_rows**-0.5) if weights is None else np.sqrt(weights / weights.sum())
-    columns = (candidates * root[:, np.newaxis]).reshape(n_candidates, -1)
-    target = (np.eye(n_classes)[labels] * root[:, np.newaxis]).ravel()
-    products = columns @ columns.T + _RIDGE * np.eye(n_candidates)
-    factor = np.linalg.cholesky(products)
-    aim = np.linalg.solve(factor, columns @ target)
-    ones = np.full((1, n_candidates), _COST_OF_THE_SUM)
-    shares, _ = nnls(np.vstack([factor.T, ones]), np.append(aim, _COST_OF_THE_SUM))
-    return _tidy(shares)
-
-
-def _likeliest_shares(
-    candidates: Floats, labels: npt.NDArray[Any], weights: Floats | None
-) -> Floats:
-    """Shares of the highest likelihood, by expectation and maximisation."""
-    likely = np.take_along_axis(candidates, labels[np.newaxis, :, np.newaxis].astype(np.intp), 2)
-    likely = np.maximum(likely[..., 0], _SMALLEST_PROBABILITY)
-    n_candidates, n_rows = likely.shape
-    share_of_row = np.full(n_rows, 1.0 / n_rows) if weights is None else weights / weights.sum()
-    shares = np.full(n_candidates, 1.0 / n_candidates)
-    for _ in range(_MOST_STEPS):
-        shares = shares * ((likely / (shares @ likely)) @ share_of_row)
-    return _tidy(shares)
-
-
-def _tidy(shares: Floats) -> Floats:
-    shares = np.where(shares < _SMALLEST_SHARE * shares.sum(), 0.0, shares)
-    return np.asarray(shares / shares.sum())
-
-
-def _size_name(size: float) -> str:
-    return GLOBAL if size == np.inf else f"regions of {size:g} rows"
+def _towards_raw(candidates: Floats, shares: Floats, judge: Judge) -> Floats:
+    """Shares that leave to the first candidate, the raw scores, whatever is not better without."""
+    blend, raw = np.tensordot(shares, candidates, 1), np.eye(len(shares))[0]
+    if not judge.helps(candidates[0], blend):
+        return np.asarray(raw)
+    share = judge.lean(candidates[0], blend)
+    return np.asarray(share * raw + (1.0 - share) * shares)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,6 +18,9 @@ OBJECTIVES = ("rmse", "log_loss")
 LEAVE_ALONE, GLOBAL, LOCAL = "leave alone", "global", "local"
 # By how many standard errors calibrated scores must be better before the scores are touched.
 DEMANDED = 2.0
+# Up to how many standard errors count for nothing: then the simpler is taken.
+TIE = 0.5
+_STEPS_OF_LEANING = 7
 _SMALLEST_PROBABILITY = 1e-15
 _LARGEST_LOSS = 1e300
 _ROUNDING = 1e-12
@@ -51,36 +54,53 @@ def standard_errors(worse: Floats, better: Floats, weights: Floats | None) -> fl
     return mean / error if error > 0.0 else math.copysign(math.inf, mean)
 
 
-def choose(losses: Mapping[str, Floats], weights: Floats | None, objective: str) -> Selection:
-    """Choose among candidates, the simplest first, each by the losses of the same rows.
+@dataclass(frozen=True)
+class Judge:
+    """Compares predictions of the same rows, which none of them was fitted to."""
 
-    A candidate takes the place of a simpler one if it is better by two standard errors than
-    leaving the scores alone, or by one than what calibrates them more simply.
+    labels: Labels
+    weights: Floats | None
+    objective: str
 
-    Returns
-    -------
-    list of dict
-        Candidate, estimated loss, and whether it was chosen.
-    """
-    names = list(losses)
-    best = names[0]
-    for name in names[1:]:
-        demanded = DEMANDED if best == LEAVE_ALONE else DEMANDED / 2
-        if standard_errors(losses[best], losses[name], weights) > demanded:
-            best = name
-    return [
-        {
-            "candidate": name,
-            "loss": mean_loss(losses[name], weights, objective),
-            "chosen": name == best,
-        }
-        for name in names
-    ]
+    def losses(self, predictions: Floats) -> Floats:
+        """The loss of every row."""
+        return row_losses(predictions, self.labels, self.objective)
 
+    def loss(self, predictions: Floats) -> float:
+        """RMSE, or log loss."""
+        return mean_loss(self.losses(predictions), self.weights, self.objective)
 
-def chosen(selection: Selection) -> str:
-    """The name of the chosen candidate."""
-    return next(str(row["candidate"]) for row in selection if row["chosen"])
+    def is_tie(self, simpler: Floats, other: Floats) -> bool:
+        """Whether the simpler prediction is as good as another, but for chance."""
+        excess = standard_errors(self.losses(simpler), self.losses(other), self.weights)
+        return excess <= TIE
+
+    def helps(self, raw: Floats, calibrated: Floats) -> bool:
+        """Whether calibrated scores are better than raw ones without a doubt.
+
+        By both losses: few mistakes of an almost perfect classifier may sway either of them, but
+        not so easily both.
+        """
+        return all(
+            standard_errors(
+                row_losses(raw, self.labels, objective),
+                row_losses(calibrated, self.labels, objective),
+                self.weights,
+            )
+            > DEMANDED
+            for objective in OBJECTIVES
+        )
+
+    def lean(self, raw: Floats, calibrated: Floats) -> float:
+        """The largest share of raw scores that leaves calibrated ones as good, but for chance."""
+        low, high = 0.0, 1.0
+        for _ in range(_STEPS_OF_LEANING):
+            share = (low + high) / 2
+            if self.is_tie(share * raw + (1.0 - share) * calibrated, calibrated):
+                low = share
+            else:
+                high = share
+        return low
 
 
 def checked_selection(stored: Any) -> Selection:
@@ -92,8 +112,8 @@ def checked_selection(stored: Any) -> Selection:
             or set(row) - {"share"} != {"candidate", "loss", "chosen"}
             or not isinstance(row["candidate"], str)
             or not isinstance(row["chosen"], bool)
-            or not _is_finite(row["loss"])
-            or not (_is_finite(row.get("share", 0.0)) and 0.0 <= row.get("share", 0.0) <= 1.0)
+            or not is_number(row["loss"])
+            or not (is_number(row.get("share", 0.0)) and 0.0 <= row.get("share", 0.0) <= 1.0)
         ):
             raise ValueError(
                 "selection of a stored calibrator must list candidates and losses, with shares "
@@ -104,5 +124,6 @@ def checked_selection(stored: Any) -> Selection:
     return rows
 
 
-def _is_finite(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Whether a stored value can be a loss or a share."""
     return type(value) in (int, float) and -_LARGEST_LOSS <= value <= _LARGEST_LOSS

@@ -18,8 +18,8 @@ from .blending import SIZES, Blend, Blender
 from .choice import LEAVE_ALONE, OBJECTIVES, Selection, checked_selection
 from .folds import random_generator
 from .forest_model import ForestModel
-from .scores import SCORE_TYPES, as_score_matrix, offset, regressors, uncalibrated
-from .selection import Problem
+from .problem import Problem
+from .scores import SCORE_TYPES, as_score_matrix, offset, regressors
 from .validation import (
     check_bins,
     check_choice,
@@ -31,8 +31,6 @@ from .validation import (
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
-# JSON has no infinity.
-_LARGEST_SIZE = 1e300
 _ROWS_A_JOB = 20_000
 _ROUNDING = 1e-9
 
@@ -176,16 +174,14 @@ class CalibrationForest(AttributeCalibrator):
         rows = self._check_training(X, y, scores, sample_weight, self.score_type)
         problem = self._problem(X, rows, "clip", self.categorical_features)
         trees, blend = self._grow(problem)
+        n_trees = np.bincount([kind for kind, _ in trees], minlength=2)
+        shares = np.hstack([blend.tree_shares(n_trees), np.zeros((2, 1))])
         finished = [
-            _core.finished_tree(structure, models, None, blend.smallest_size(kind))
+            _core.finished_tree(structure, models, None, SIZES, shares[kind])
             for kind, (structure, models) in trees
         ]
-        kinds = [kind for kind, _ in trees]
         n_states = 1 if problem.n_classes == 2 else problem.n_classes
-        shares = blend.tree_shares(np.bincount(kinds, minlength=2))
-        model = ForestModel.of_trees(
-            problem.known, finished, kinds, np.minimum(SIZES, _LARGEST_SIZE), shares, n_states
-        )
+        model = ForestModel.of_trees(problem.known, finished, n_states)
         self.forest_ = model
         self.classes_ = rows.classes
         self.score_type_ = rows.score_type
@@ -214,25 +210,22 @@ class CalibrationForest(AttributeCalibrator):
         score_matrix = as_score_matrix(scores, len(matrix), len(self.classes_))
         self._check_width(score_matrix, one_column_will_do=True)
         kind = (len(self.classes_), self.score_type_)
-        share = self._share_of_scores()
-        if share == 1.0:
-            return uncalibrated(score_matrix, *kind)
-        odds = regressors(score_matrix, *kind, "clip")
-        raw = offset(score_matrix, *kind, odds)
-        starts = range(0, max(len(matrix), 1), _ROWS_A_JOB)
-        jobs = (
-            delayed(self.forest_.probabilities)(
-                matrix[start : start + _ROWS_A_JOB],
-                np.asfortranarray(odds[start : start + _ROWS_A_JOB]),
-                None if raw is None else np.asfortranarray(raw[start : start + _ROWS_A_JOB]),
+
+        def of_nodes() -> Floats:
+            odds = regressors(score_matrix, *kind, "clip")
+            raw = offset(score_matrix, *kind, odds)
+            jobs = (
+                delayed(self.forest_.probabilities)(
+                    matrix[start : start + _ROWS_A_JOB],
+                    np.asfortranarray(odds[start : start + _ROWS_A_JOB]),
+                    None if raw is None else np.asfortranarray(raw[start : start + _ROWS_A_JOB]),
+                )
+                for start in range(0, max(len(matrix), 1), _ROWS_A_JOB)
             )
-            for start in starts
-        )
-        probabilities = np.concatenate(Parallel(n_jobs=self.n_jobs, require="sharedmem")(jobs))
-        if share > 0.0:
-            probabilities += share * uncalibrated(score_matrix, *kind)
-        # The sum over trees may be rounded to beyond a certainty.
-        return np.clip(probabilities, 0.0, 1.0, out=probabilities)
+            run = Parallel(n_jobs=self.n_jobs, require="sharedmem")
+            return np.concatenate(run(jobs))
+
+        return self._together(score_matrix, self.forest_.share_of_scores, of_nodes)
 
     @property
     def feature_importances_(self) -> Floats:
@@ -253,11 +246,6 @@ class CalibrationForest(AttributeCalibrator):
         check_choice("score_type", self.score_type, SCORE_TYPES)
         _check_max_features(self.max_features)
         random_generator(self.random_state)
-
-    def _share_of_scores(self) -> float:
-        """What the scores as they are count for."""
-        first = self.selection_[0]
-        return float(first["share"]) if first["candidate"] == LEAVE_ALONE else 0.0
 
     def _grow(self, problem: Problem) -> tuple[list[tuple[int, Any]], Blend]:
         """The trees, each with its kind, and the blend their out-of-bag rows ask for."""
@@ -323,9 +311,12 @@ class CalibrationForest(AttributeCalibrator):
         has_raw = self.selection_[0]["candidate"] == LEAVE_ALONE
         if has_raw == (self.score_type_ == "margin"):
             raise ValueError("selection of a stored forest: only probabilities can be left alone")
-        total = self._share_of_scores() + float(forest.shares[forest.kind].sum())
-        if abs(total - 1.0) > _ROUNDING:
-            raise ValueError(f"shares of a stored forest must have the sum 1, not {total:g}")
+        left = float(self.selection_[0]["share"]) if has_raw else 0.0
+        if abs(left - forest.share_of_scores) > _ROUNDING:
+            raise ValueError(
+                f"a stored forest leaves {forest.share_of_scores:g} to the scores, but selection "
+                f"says {left:g}"
+            )
         self.forest_ = forest
         self._set_features(forest.attributes)
 

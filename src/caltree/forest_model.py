@@ -8,11 +8,19 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from . import _core
 from .attributes import Attributes
-from .model import Floats, Indices, check_lengths, check_split, shares_of_gain
+from .model import (
+    Floats,
+    Indices,
+    check_lengths,
+    check_split,
+    check_weights,
+    remainder,
+    shares_of_gain,
+    weight_so_far,
+)
 from .storage import checked_numbers
 
 _LARGEST_PARAMETER = 1e200
@@ -26,14 +34,12 @@ _PER_NODE: dict[str, tuple[type, int]] = {
     "table": (np.int32, 1),
     "n_rows": (np.float64, 1),
     "gain": (np.float64, 1),
+    "weight": (np.float64, 1),
     "parameters": (np.float64, 3),
 }
 _OTHERS: dict[str, tuple[type, int]] = {
     "branches": (np.int32, 1),
     "roots": (np.int32, 1),
-    "kind": (np.int32, 1),
-    "sizes": (np.float64, 1),
-    "shares": (np.float64, 2),
 }
 
 
@@ -56,12 +62,6 @@ class ForestModel:
         scores are those of the class.
     roots : ndarray of int32
         The first node of every tree.
-    kind : ndarray of int32
-        0 for a tree that splits on attributes alone, 1 for one that splits on scores, too.
-    sizes : ndarray of float64
-        A tree says several things: what it would if nodes of fewer rows than this were leaves.
-    shares : ndarray of shape (2, n_sizes)
-        What each of these counts for in the forest, for a tree of each kind.
     """
 
     attributes: Attributes
@@ -74,21 +74,16 @@ class ForestModel:
     table: Indices
     n_rows: Floats
     gain: Floats
+    weight: Floats
     parameters: Floats
     branches: Indices
     roots: Indices
-    kind: Indices
-    sizes: Floats
-    shares: Floats
 
     @classmethod
     def of_trees(
         cls,
         attributes: Attributes,
         trees: Sequence[dict[str, Any]],
-        kind: Sequence[int],
-        sizes: Floats,
-        shares: Floats,
         n_states: int,
     ) -> ForestModel:
         """Put finished trees in a row."""
@@ -109,14 +104,7 @@ class ForestModel:
         arrays["parameters"] = arrays["parameters"].reshape(n_all, n_states, -1)
         for name in ("first_child", "table"):
             arrays[name] = arrays[name].astype(np.int32)
-        return cls(
-            attributes,
-            **arrays,
-            roots=n_nodes[:-1].astype(np.int32),
-            kind=np.asarray(kind, dtype=np.int32),
-            sizes=sizes,
-            shares=shares,
-        )
+        return cls(attributes, **arrays, roots=n_nodes[:-1].astype(np.int32))
 
     @property
     def n_trees(self) -> int:
@@ -134,23 +122,36 @@ class ForestModel:
         return self.n_states * (int(self.parameters.shape[2]) - 1)
 
     @property
+    def share_of_scores(self) -> float:
+        """What the scores as they are count for."""
+        return remainder(float(self._weight_of_trees.sum()))
+
+    @property
     def importances(self) -> Floats:
         """The share of every attribute in what the splits gained on out-of-bag rows.
 
-        A split counts for as much as the sizes at which a tree is read below it.
+        A split counts for as much as the nodes below it.
         """
         tree = np.searchsorted(self.roots, np.arange(len(self.attribute)), side="right") - 1
-        deeper = self.sizes[:, np.newaxis] <= self.n_rows
-        counts = (self.shares[self.kind[tree]] * deeper.T).sum(axis=1)
-        return shares_of_gain(self.attribute, self.gain * counts, len(self.attributes.columns))
+        below = self._weight_of_trees[tree] - self._weight_so_far
+        return shares_of_gain(self.attribute, self.gain * below, len(self.attributes.columns))
 
     def probabilities(self, matrix: Floats, log_odds: Floats, offset: Floats | None) -> Floats:
-        """What the trees say, each by its share, one column a class."""
+        """What the nodes on the ways of each row say, one column a class."""
         found = self._predictor.add(matrix, log_odds, offset)
         if self.n_states > 1:
             return found
-        total = self.shares[self.kind].sum()
-        return np.hstack([total - found, found])
+        return np.hstack([self._weight_of_trees.sum() - found, found])
+
+    @cached_property
+    def _weight_so_far(self) -> Floats:
+        return weight_so_far(self)
+
+    @cached_property
+    def _weight_of_trees(self) -> Floats:
+        # The last node of a tree has no children.
+        last = np.append(self.roots[1:], len(self.attribute)) - 1
+        return np.asarray(self._weight_so_far[last])
 
     @cached_property
     def _predictor(self) -> _core.ForestPredictor:
@@ -163,12 +164,9 @@ class ForestModel:
             self.table,
             self.branches,
             self.attributes.n_categories,
-            self.n_rows,
+            self.weight,
             self.parameters,
             self.roots,
-            self.kind,
-            self.sizes,
-            self.shares,
         )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -206,7 +204,6 @@ class ForestModel:
             raise ValueError("a stored forest has parameters beyond any that fitting can give")
         if self.parameters.shape[2] < 2 or self.n_states == 2:
             raise ValueError("a stored forest has node models of no known shape")
-        self._check_shares()
         children = [int(root) for root in self.roots]
         for node in np.flatnonzero(self.attribute >= 0):
             first = int(self.first_child[node])
@@ -216,14 +213,4 @@ class ForestModel:
             check_split(self, int(node), n_attributes)
         if sorted(children) != list(range(len(self.attribute))):
             raise ValueError("a stored forest has nodes that do not belong to exactly one tree")
-
-    def _check_shares(self) -> None:
-        n_kinds, n_sizes = self.shares.shape
-        kinds: npt.NDArray[np.bool_] = (self.kind >= 0) & (self.kind < n_kinds)
-        if len(self.kind) != self.n_trees or not kinds.all():
-            raise ValueError("a stored forest has trees of no known kind")
-        if n_sizes != len(self.sizes) or (np.diff(self.sizes) >= 0).any():
-            raise ValueError("sizes of a stored forest must fall, and have a share each")
-        total = float(self.shares[self.kind].sum())
-        if self.shares.min() < 0 or not total <= 1 + 1e-9:
-            raise ValueError("shares of a stored forest must not exceed 1 in sum")
+        check_weights(self, self.roots.tolist())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,6 +17,8 @@ from .storage import checked_numbers
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int32]
 
+# Shares that differ by less than this are equal.
+_ROUNDING = 1e-9
 # Larger coefficients cannot come from fitting; with scores of at most 1e100 these stay finite.
 _LARGEST_COEFFICIENT = 1e200
 
@@ -31,6 +33,7 @@ _DTYPES: dict[str, tuple[type, int]] = {
     "branches": (np.int32, 1),
     "n_rows": (np.float64, 1),
     "gain": (np.float64, 1),
+    "weight": (np.float64, 1),
     "coefficients": (np.float64, 3),
 }
 
@@ -63,6 +66,9 @@ class TreeModel:
         Total weight of the training rows that reached the node.
     gain : ndarray of float64
         What the split gained in deviance; 0 where splits look at something else.
+    weight : ndarray of float64
+        What the node model counts for in the probabilities of the rows that pass. On every way
+        from the root to a leaf the sum is the same; what it lacks of 1 is left to the scores.
     coefficients : ndarray of shape (n_nodes, n_classes, 1 + n_scores)
         The node models: intercept and slopes over the scores, one row a class.
     offset : bool
@@ -80,6 +86,7 @@ class TreeModel:
     branches: Indices
     n_rows: Floats
     gain: Floats
+    weight: Floats
     coefficients: Floats
     offset: bool = False
 
@@ -119,14 +126,27 @@ class TreeModel:
     def probabilities(
         self, matrix: Floats, log_odds: Floats, offset: Floats | None = None
     ) -> Floats:
-        """Calibrated probabilities, one column a class."""
+        """What the nodes on the way of each row say, one column a class."""
         used = offset if self.offset else None
         return self._predictor.probabilities(matrix, log_odds, used)
 
     @property
+    def share_of_scores(self) -> float:
+        """What the scores as they are count for."""
+        return remainder(float(self._weight_so_far[self.attribute < 0][0]))
+
+    @property
     def importances(self) -> Floats:
-        """The share of every attribute in what the splits gained; 0 where nothing is split."""
-        return shares_of_gain(self.attribute, self.gain, len(self.attributes.columns))
+        """The share of every attribute in what the splits gained; 0 where nothing is split.
+
+        A split counts for as much as the nodes below it.
+        """
+        below = 1.0 - self.share_of_scores - self._weight_so_far
+        return shares_of_gain(self.attribute, self.gain * below, len(self.attributes.columns))
+
+    @cached_property
+    def _weight_so_far(self) -> Floats:
+        return weight_so_far(self)
 
     @cached_property
     def _predictor(self) -> _core.Predictor:
@@ -139,6 +159,7 @@ class TreeModel:
             self.table,
             self.branches,
             self.attributes.n_categories,
+            self.weight,
             self.coefficients,
         )
 
@@ -186,6 +207,7 @@ class TreeModel:
             check_split(self, int(node), len(self.attributes.columns))
         if sorted(children) != list(range(1, self.n_nodes)):
             raise ValueError("a stored tree has nodes that are not the child of exactly one node")
+        check_weights(self, [0])
 
 
 def check_lengths(arrays: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -213,6 +235,42 @@ def check_split(model: Any, node: int, n_attributes: int) -> None:
         raise ValueError(f"node {node} of a stored tree splits numbers into {count} parts")
     if min(targets) < 0 or max(targets) >= count:
         raise ValueError(f"node {node} of a stored tree sends rows to a child it lacks")
+
+
+def weight_so_far(model: Any) -> Floats:
+    """The weight of every node, together with that of all nodes above it."""
+    inner = np.flatnonzero(model.attribute >= 0)
+    count = model.n_children[inner]
+    within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+    above = np.full(len(model.attribute), -1)
+    above[np.repeat(model.first_child[inner], count) + within] = np.repeat(inner, count)
+    total = model.weight.copy()
+    # Each round adds what twice as many nodes above have gathered.
+    while (reached := above >= 0).any():
+        total[reached] += total[above[reached]]
+        above[reached] = above[above[reached]]
+    return np.asarray(total)
+
+
+def check_weights(model: Any, roots: Sequence[int]) -> None:
+    """Refuse trees that do not count for the same on all ways from the root to a leaf."""
+    if model.weight.min() < 0:
+        raise ValueError("weight of a stored tree must not be negative")
+    leaves = model.attribute < 0
+    totals = weight_so_far(model)[leaves]
+    tree = np.searchsorted(roots, np.flatnonzero(leaves), side="right") - 1
+    first = totals[np.searchsorted(tree, np.arange(len(roots)))]
+    if np.abs(totals - first[tree]).max() > _ROUNDING or first.sum() > 1.0 + _ROUNDING:
+        raise ValueError(
+            "weight of a stored tree must have the same sum on every way from the root to a leaf, "
+            "and all trees together no more than 1"
+        )
+
+
+def remainder(total: float) -> float:
+    """What a sum of shares lacks of 1, but for rounding."""
+    rest = 1.0 - total
+    return rest if rest > _ROUNDING else 0.0
 
 
 def shares_of_gain(attribute: Indices, gain: Floats, n_attributes: int) -> Floats:

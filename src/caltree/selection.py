@@ -9,121 +9,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
 
 from . import _core
-from .attributes import Attributes
-from .choice import GLOBAL, LEAVE_ALONE, LOCAL, Selection, choose, chosen, row_losses
+from .choice import Selection
 from .folds import Fold, Rows
+from .levels import Grown, Levels, held_out_levels, level_sizes
 from .model import TreeModel
-from .scores import is_offset
-from .validation import Labels
+from .problem import Problem, Recipe
 
 Floats: TypeAlias = npt.NDArray[np.float64]
-Grown: TypeAlias = tuple[_core.Structure, _core.NodeModels]
 
 # How far beyond its own stopping point a fold's boosting runs ahead: the sums over folds may want
 # a few iterations more than the fold alone.
 _RUN_AHEAD = 12
-# The work of a node model grows with the square of the scores each log-odds sees.
-_MOST_SCORES = 30
 _NO_ROWS: Rows = np.empty(0, dtype=np.uint32)
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How a tree is to be made."""
-
-    splits: str
-    node_models: str
-    min_samples_split: float
-    min_samples_leaf: float
-    max_depth: int | None
-    penalty: float
-    max_bins: int
-    boosting_iterations: int | None
-    """None: chosen by cross-validation."""
-    max_boosting_iterations: int
-    pruning: float | Literal["cv"] | None
-    constant_scores_give_frequencies: bool
-    objective: str
-    do_no_harm: bool
-
-    @property
-    def boosts(self) -> bool:
-        """Whether the node models are those of LogitBoost."""
-        return self.node_models == "logitboost"
-
-    @property
-    def needs_folds(self) -> bool:
-        """Whether anything is left to choose."""
-        chooses_iterations = self.boosts and self.boosting_iterations is None
-        return chooses_iterations or "cv" in (self.pruning, self.splits) or self.do_no_harm
-
-    @property
-    def depth(self) -> int:
-        """The greatest depth, as the core wants it."""
-        return 2**31 if self.max_depth is None else self.max_depth
-
-
-@dataclass(frozen=True)
-class Problem:
-    """The training rows: encoded attributes, labels, and the scores in three forms."""
-
-    known: Attributes
-    matrix: Floats
-    labels: Labels
-    n_classes: int
-    odds: Floats
-    """What the node models see."""
-    offset: Floats | None
-    """What the scores say before any correction; None where they are no probabilities."""
-    raw: Floats | None
-    """The uncalibrated probabilities, likewise."""
-    weights: Floats | None
-
-    @cached_property
-    def training(self) -> _core.Training:
-        """The rows in the core."""
-        return _core.Training(
-            self.matrix,
-            self.known.n_categories,
-            self.known.fills,
-            self.labels,
-            self.n_classes,
-            self.odds,
-            self.weights,
-        )
-
-    @property
-    def sees_all_scores(self) -> bool:
-        """Whether the log-odds of a class see the scores of the others: not if these are many."""
-        return self.n_classes == 2 or self.odds.shape[1] <= _MOST_SCORES
-
-    @property
-    def per_state(self) -> int:
-        """How many scores each log-odds sees."""
-        n_scores = int(self.odds.shape[1])
-        return n_scores if self.sees_all_scores else n_scores // self.n_classes
-
-    def tree(self, arrays: dict[str, Any], *, boosted: bool) -> TreeModel:
-        """A tree model of what the core finished."""
-        coefficients = arrays.pop("coefficients")
-        if boosted:
-            shape = (len(coefficients), self.n_classes, -1)
-            return TreeModel(self.known, **arrays, coefficients=coefficients.reshape(shape))
-        has_offset = self.offset is not None
-        is_score = has_offset and is_offset(self.n_classes, self.odds.shape[1])
-        dense = dense_coefficients(coefficients, self.n_classes, self.odds.shape[1])
-        if is_score:
-            dense[:, :, 1] += [-0.5, 0.5]
-        offset = has_offset and not is_score
-        return TreeModel(self.known, **arrays, coefficients=dense, offset=offset)
 
 
 @dataclass(frozen=True)
@@ -132,6 +36,7 @@ class Made:
 
     tree: TreeModel
     selection: Selection
+    levels: list[dict[str, Any]]
     splits: str
     boosting_iterations: int | None
     alpha: float | None
@@ -141,53 +46,86 @@ class Made:
     """Pruning strengths and the held-out loss of each."""
 
 
-def dense_coefficients(parameters: Floats, n_classes: int, n_scores: int) -> Floats:
-    """Coefficients of every class over every score, from those of each log-odds over its own."""
-    n_states = 1 if n_classes == 2 else n_classes
-    compact = parameters.reshape(len(parameters), n_states, -1)
-    if n_states > 1 and compact.shape[2] == 1 + n_scores:
-        return compact
-    dense = np.zeros((len(parameters), n_classes, 1 + n_scores))
-    if n_states == 1:
-        dense[:, 1] = compact[:, 0] / 2
-        dense[:, 0] = 0.0 - dense[:, 1]
-        return dense
-    dense[:, :, 0] = compact[:, :, 0]
-    classes = np.arange(n_classes)
-    for k in range(n_scores // n_classes):
-        dense[:, classes, 1 + k * n_classes + classes] = compact[:, :, 1 + k]
-    return dense
-
-
 def make_tree(problem: Problem, folds: Sequence[Fold], recipe: Recipe, n_jobs: int | None) -> Made:
     """Grow, fit and prune a tree on all rows, as the folds advise."""
     run = _Runner(n_jobs)
     everything = np.arange(len(problem.labels), dtype=np.uint32)
     parts: list[Fold] = [(everything, _NO_ROWS)]
-    if recipe.pruning == "cv" or recipe.do_no_harm or recipe.splits == "cv":
+    if recipe.needs_trees_of_folds:
         parts += folds
     iterations, sums = None, None
     if recipe.boosts:
         grown, iterations, sums = _boosted(problem, parts, folds, recipe, run)
-        splits, pruned = recipe.splits, _pruned(grown, recipe, run)
+        tried = [_judged(problem, grown, folds, recipe.splits, recipe, run)]
     else:
-        grown, splits, pruned = _shrunken(problem, parts, recipe, run)
-    selection = _select(problem, grown[1:], parts[1:], pruned.alpha, recipe)
-    is_local = not selection or chosen(selection) == LOCAL
-    arrays = _core.finished_tree(*grown[0], pruned.alpha if is_local else math.inf)
-    boosted = recipe.boosts
-    if selection and chosen(selection) == LEAVE_ALONE:
-        n_states = 1 if problem.n_classes == 2 else problem.n_classes
-        boosted, arrays["coefficients"] = False, np.zeros((1, n_states * (1 + problem.per_state)))
+        trees = _shrunken(problem, parts, recipe, run)
+        tried = [_judged(problem, trees[k], folds, k, recipe, run) for k in trees]
+    best = min(tried, key=lambda one: one.loss)
+    selection, table, shares = _selected(best, recipe)
+    arrays = _core.finished_tree(*best.tree, best.pruned.alpha, best.sizes, shares)
     return Made(
-        tree=problem.tree(arrays, boosted=boosted),
+        tree=problem.tree(arrays, boosted=recipe.boosts),
         selection=selection,
-        splits=splits,
+        levels=table,
+        splits=best.splits,
         boosting_iterations=iterations,
-        alpha=pruned.alpha,
+        alpha=best.pruned.alpha,
         iteration_rmse=None if sums is None else sums / len(folds),
-        pruning_path=pruned.path,
+        pruning_path=best.pruned.path,
     )
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """A tree on all rows, and what those of the folds tell of it."""
+
+    tree: Grown
+    splits: str
+    pruned: _Pruned
+    sizes: Floats
+    levels: Levels | None
+    """None if no level needs to be chosen."""
+    loss: float
+
+
+def _judged(
+    problem: Problem,
+    grown: Sequence[Grown],
+    folds: Sequence[Fold],
+    splits: str,
+    recipe: Recipe,
+    run: _Runner,
+) -> _Judged:
+    pruned = _pruned(grown, recipe, run)
+    n_rows = len(problem.labels) if problem.weights is None else float(problem.weights.sum())
+    sizes = level_sizes(n_rows) if recipe.path_averaging else np.array([math.inf])
+    if not (recipe.do_no_harm or recipe.path_averaging):
+        return _Judged(grown[0], splits, pruned, sizes, None, pruned.loss)
+    levels = held_out_levels(
+        problem,
+        grown[1:],
+        folds,
+        pruned.alpha,
+        sizes,
+        boosted=recipe.boosts,
+        objective=recipe.objective,
+        may_leave_alone=recipe.do_no_harm,
+    )
+    loss = levels.loss(levels.whole_average()) if recipe.path_averaging else pruned.loss
+    return _Judged(grown[0], splits, pruned, sizes, levels, loss)
+
+
+def _selected(best: _Judged, recipe: Recipe) -> tuple[Selection, list[dict[str, Any]], Floats]:
+    """What was chosen, the levels, and their shares in the tree."""
+    if best.levels is None:
+        return [], [], np.array([0.0, 1.0])
+    levels = best.levels
+    if not recipe.do_no_harm:
+        shares = levels.whole_average()
+        return [], levels.table(shares), shares
+    local, simplest = levels.simplest(averaging=recipe.path_averaging)
+    selection, shares = levels.select(local, simplest, may_average=recipe.path_averaging)
+    return selection, levels.table(shares), shares[len(shares) - len(best.sizes) - 1 :]
 
 
 @dataclass(frozen=True)
@@ -224,8 +162,8 @@ class _Runner:
 
 def _shrunken(
     problem: Problem, parts: Sequence[Fold], recipe: Recipe, run: _Runner
-) -> tuple[list[Grown], str, _Pruned]:
-    """Trees of shrunken node models on each part, with the splits that do better."""
+) -> dict[str, list[Grown]]:
+    """Trees of shrunken node models on each part, for each kind of splits that is to be tried."""
     local = _core.LocalTraining(
         problem.training, problem.offset, recipe.max_bins, problem.sees_all_scores
     )
@@ -249,11 +187,7 @@ def _shrunken(
     tried = ("residual", "gain_ratio") if recipe.splits == "cv" else (recipe.splits,)
     trees = run([growing(splits, *part) for splits in tried for part in parts])
     n = len(parts)
-    found = [
-        (trees[k * n : (k + 1) * n], splits, _pruned(trees[k * n : (k + 1) * n], recipe, run))
-        for k, splits in enumerate(tried)
-    ]
-    return min(found, key=lambda one: one[2].loss)
+    return {splits: trees[k * n : (k + 1) * n] for k, splits in enumerate(tried)}
 
 
 def _boosted(
@@ -319,7 +253,7 @@ def _fitting(
             recipe.max_boosting_iterations,
             n_folds,
             recipe.constant_scores_give_frequencies,
-            len(held_out) == 0 or recipe.do_no_harm,
+            len(held_out) == 0 or recipe.do_no_harm or recipe.path_averaging,
         )
 
     return fit
@@ -357,32 +291,3 @@ def _held_out_losses(
         losses = fold_errors if recipe.objective == "log_loss" else np.sqrt(fold_errors)
         total += losses[np.searchsorted(highest, strengths, side="right") - 1]
     return np.asarray(total / len(sequences))
-
-
-def _select(
-    problem: Problem,
-    grown: Sequence[Grown],
-    folds: Sequence[Fold],
-    alpha: float | None,
-    recipe: Recipe,
-) -> Selection:
-    """Judge leaving the scores alone, the root's model and the tree on the held-out rows."""
-    if not recipe.do_no_harm:
-        return []
-    strengths = {GLOBAL: math.inf, LOCAL: alpha}
-    losses: dict[str, list[Floats]] = {name: [] for name in strengths}
-    for tree, (_, test) in zip(grown, folds, strict=True):
-        for name, strength in strengths.items():
-            arrays = _core.finished_tree(*tree, strength)
-            model = problem.tree(arrays, boosted=recipe.boosts)
-            offset = None if problem.offset is None else np.asfortranarray(problem.offset[test])
-            odds = np.asfortranarray(problem.odds[test])
-            calibrated = model.probabilities(problem.matrix[test], odds, offset)
-            losses[name].append(row_losses(calibrated, problem.labels[test], recipe.objective))
-    held_out = np.concatenate([test for _, test in folds])
-    found = {name: np.concatenate(parts) for name, parts in losses.items()}
-    if problem.raw is not None:
-        uncalibrated = row_losses(problem.raw[held_out], problem.labels[held_out], recipe.objective)
-        found = {LEAVE_ALONE: uncalibrated, **found}
-    weights = None if problem.weights is None else problem.weights[held_out]
-    return choose(found, weights, recipe.objective)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,28 +17,37 @@ _MOST_CATEGORIES = 8
 def tree_text(tree: TreeModel, classes: Sequence[Any], max_depth: int | None, decimals: int) -> str:
     """The tree as text, one line a condition; see `CalibrationTree.to_text`."""
     lines: list[str] = []
+    is_average = bool(((tree.weight > 0) & (tree.weight < 1)).any())
     pending: list[tuple[int, int, str | None]] = [(0, 0, None)]
     while pending:
         node, depth, condition = pending.pop()
         indent = "|   " * max(depth - 1, 0)
-        n_rows = f"n={tree.n_rows[node]:g}"
+        of_node = f"(n={tree.n_rows[node]:g}{_share(tree, node) if is_average else ''})"
+        split, cut_off = tree.attribute[node] >= 0, depth == max_depth
+        speaks = tree.weight[node] > 0 or (split and cut_off)
         if condition is not None:
-            lines.append(f"{indent}|--- {condition}  ({n_rows})")
+            lines.append(f"{indent}|--- {condition}  {of_node}")
             indent += "|   "
-        if tree.attribute[node] >= 0 and depth != max_depth:
+        elif speaks or not split:
+            lines.append(of_node)
+        if split and cut_off:
+            lines.append(f"{indent}...")
+        if speaks:
+            lines += [indent + formula for formula in formulas(tree, node, classes, decimals)]
+        elif not split:
+            lines.append(f"{indent}the scores as they are")
+        if split and not cut_off:
             branches = list(conditions(tree, node))
             first = int(tree.first_child[node])
             pending += [
                 (first + branch, depth + 1, branches[branch])
                 for branch in reversed(range(len(branches)))
             ]
-            continue
-        if condition is None:
-            lines.append(f"({n_rows})")
-        if tree.attribute[node] >= 0:
-            lines.append(f"{indent}...")
-        lines += [indent + formula for formula in formulas(tree, node, classes, decimals)]
     return "\n".join(lines)
+
+
+def _share(tree: TreeModel, node: int) -> str:
+    return f", share {tree.weight[node]:.2f}" if tree.weight[node] > 0 else ""
 
 
 def formulas(tree: TreeModel, node: int, classes: Sequence[Any], decimals: int) -> list[str]:
@@ -126,3 +135,13 @@ def selection_text(selection: Selection, objective: str) -> list[str]:
         mark = "  (chosen)" if row["chosen"] else ""
         lines.append(f"    {row['candidate']:<{width}}  {row['loss']:.4f}{mark}")
     return lines
+
+
+def levels_text(levels: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What the probabilities are averaged over, if it is more than one thing."""
+    counting = [row for row in levels if row["share"] > 0]
+    if len(counting) < 2:
+        return []
+    width = max(len(row["level"]) for row in counting)
+    lines = [f"    {row['level']:<{width}}  {row['share']:.2f}" for row in counting]
+    return ["Averaged, with the shares:", *lines]

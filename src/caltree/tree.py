@@ -13,19 +13,20 @@ from sklearn.utils.validation import check_is_fitted
 from . import storage
 from .attribute_calibrator import AttributeCalibrator
 from .attributes import Attributes
-from .choice import LEAVE_ALONE, OBJECTIVES, Selection, checked_selection, chosen
+from .choice import OBJECTIVES, Selection, checked_selection
 from .folds import make_folds
+from .levels import checked_levels
 from .model import TreeModel
+from .problem import Recipe
 from .scores import (
     EXTREMES,
     SCORE_TYPES,
     as_score_matrix,
     offset,
     regressors,
-    uncalibrated,
 )
-from .selection import Recipe, make_tree
-from .text import selection_text, tree_text
+from .selection import make_tree
+from .text import levels_text, selection_text, tree_text
 from .validation import (
     check_bins,
     check_choice,
@@ -62,11 +63,17 @@ class CalibrationTree(AttributeCalibrator):
         distance (scores scaled to deviation 1) times half of this is added to the deviance.
     objective : {"rmse", "log_loss"}, default="rmse"
         The loss by which everything is chosen.
+    path_averaging : bool, default=True
+        Let all nodes on the way from the root to a leaf have a say, the larger and safer ones and
+        the smaller and more special ones: the tree is read with nodes of fewer than 15, 60, 240,
+        ... rows left whole, and pruned, and the probabilities are averaged, by the shares that
+        have the lowest cross-validated loss. Otherwise the leaf alone decides.
     do_no_harm : bool, default=True
-        Leave the scores alone if cross-validation does not show, by two standard errors, that
-        calibrating them helps; and calibrate them globally, by the root's model, if it does not
-        show by one that the tree helps more. Margins, which are no probabilities, cannot be left
-        alone.
+        Leave the scores alone if cross-validation does not show, by two standard errors of both
+        squared error and log loss, that calibrating them helps; and where things are as good but
+        for half a standard error, take the simpler: one model for all rows before a tree, larger
+        regions before smaller, raw scores before calibrated ones, as far as they go. Margins,
+        which are no probabilities, cannot be left alone.
     min_samples_split : int or float, default=8
         A node with fewer rows is not split.
     min_samples_leaf : int or float, default=2
@@ -124,6 +131,10 @@ class CalibrationTree(AttributeCalibrator):
     selection_ : list of dict
         The candidates ("leave alone", "global", "local"), the cross-validated loss of each, and
         which was chosen; empty with ``do_no_harm=False``.
+    levels_ : list of dict
+        What the probabilities are averaged over (the scores as they are, "global", regions of
+        falling size, the pruned tree), the cross-validated loss and the share of each; empty if
+        there was nothing to choose from.
     splits_ : str
         What the splits look for.
     objective_ : str
@@ -177,6 +188,7 @@ class CalibrationTree(AttributeCalibrator):
         node_models: Literal["shrunken", "logitboost"] = "shrunken",
         penalty: float = 0.05,
         objective: Literal["rmse", "log_loss"] = "rmse",
+        path_averaging: bool = True,
         do_no_harm: bool = True,
         min_samples_split: float = 8,
         min_samples_leaf: float = 2,
@@ -197,6 +209,7 @@ class CalibrationTree(AttributeCalibrator):
         self.node_models = node_models
         self.penalty = penalty
         self.objective = objective
+        self.path_averaging = path_averaging
         self.do_no_harm = do_no_harm
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
@@ -233,13 +246,14 @@ class CalibrationTree(AttributeCalibrator):
         >>> CalibrationTree.published(n_jobs=2)
         CalibrationTree(constant_scores='ignore', do_no_harm=False, extremes='published',
                         min_samples_split=16, n_jobs=2, node_models='logitboost',
-                        splits='gain_ratio')
+                        path_averaging=False, splits='gain_ratio')
         """
         return cls(
             **{
                 "splits": "gain_ratio",
                 "node_models": "logitboost",
                 "objective": "rmse",
+                "path_averaging": False,
                 "do_no_harm": False,
                 "min_samples_split": 16,
                 "min_samples_leaf": 2,
@@ -293,6 +307,7 @@ class CalibrationTree(AttributeCalibrator):
         self.n_scores_ = rows.scores.shape[1]
         self.extremes_: str = self.extremes
         self.selection_: Selection = made.selection
+        self.levels_ = made.levels
         self.splits_ = made.splits
         self.objective_: str = self.objective
         self.boosting_iterations_ = made.boosting_iterations
@@ -322,11 +337,13 @@ class CalibrationTree(AttributeCalibrator):
         score_matrix = as_score_matrix(scores, len(matrix), len(self.classes_))
         self._check_width(score_matrix, one_column_will_do=self.extremes_ == "clip")
         kind = (len(self.classes_), self.score_type_)
-        if self._leaves_alone():
-            return uncalibrated(score_matrix, *kind)
-        odds = regressors(score_matrix, *kind, self.extremes_)
-        raw = offset(score_matrix, *kind, odds) if self.tree_.offset else None
-        return self.tree_.probabilities(matrix, odds, raw)
+
+        def of_nodes() -> Floats:
+            odds = regressors(score_matrix, *kind, self.extremes_)
+            raw = offset(score_matrix, *kind, odds) if self.tree_.offset else None
+            return self.tree_.probabilities(matrix, odds, raw)
+
+        return self._together(score_matrix, self.tree_.share_of_scores, of_nodes)
 
     def apply(self, X: Any) -> npt.NDArray[np.int32]:
         """The leaf that each row falls into.
@@ -366,7 +383,8 @@ class CalibrationTree(AttributeCalibrator):
         ``F[a] = 0.28 - 0.61 S[a]`` says that the log-odds score of class a enters with the slope
         -0.61; the probabilities are the softmax of the F. Slopes of -0.5 and 0.5 on the one score
         of two classes, without intercepts, leave it as it is; with more classes, ``log p[a]`` is
-        what the scores say and the rest corrects it. What could have been done, and what each
+        what the scores say and the rest corrects it. A node with a share has that say in the
+        average over the way from the root to a leaf. What could have been done, and what each
         would have cost, comes first.
 
         Parameters
@@ -403,8 +421,9 @@ class CalibrationTree(AttributeCalibrator):
         if max_depth is not None:
             check_count("max_depth", max_depth, 0, "None or ")
         check_count("decimals", decimals, 0)
-        text = tree_text(self.tree_, self.classes_.tolist(), max_depth, decimals)
-        return "\n".join([*selection_text(self.selection_, self.objective_), text])
+        lines = selection_text(self.selection_, self.objective_) + levels_text(self.levels_)
+        lines.append(tree_text(self.tree_, self.classes_.tolist(), max_depth, decimals))
+        return "\n".join(lines)
 
     def check_parameters(self) -> None:
         """Refuse parameters that `fit` would refuse, before there are any data."""
@@ -430,11 +449,12 @@ class CalibrationTree(AttributeCalibrator):
                 "pruning_alpha": self.pruning_alpha_,
             },
             "selection": self.selection_,
+            "levels": self.levels_,
             "tree": self.tree_.to_dict(),
         }
 
     def _restore(self, state: dict[str, Any]) -> None:
-        keys = {"score_type", "n_scores", "extremes", "chosen", "selection", "tree"}
+        keys = {"score_type", "n_scores", "extremes", "chosen", "selection", "levels", "tree"}
         storage.check_state(state, keys)
         tree = TreeModel.from_dict(state["tree"])
         if tree.n_classes != len(self.classes_):
@@ -454,7 +474,8 @@ class CalibrationTree(AttributeCalibrator):
                 f"but has node models of {tree.n_scores}"
             )
         self.selection_ = checked_selection(state["selection"])
-        if self.score_type_ == "margin" and (tree.offset or self._leaves_alone()):
+        self.levels_ = checked_levels(state["levels"])
+        if self.score_type_ == "margin" and (tree.offset or tree.share_of_scores > 0.0):
             raise ValueError("margins of a stored calibrator cannot be left alone")
         was_chosen = _checked_chosen(state["chosen"])
         self.splits_, self.objective_ = was_chosen["splits"], was_chosen["objective"]
@@ -463,9 +484,6 @@ class CalibrationTree(AttributeCalibrator):
         self.boosting_rmse_ = None
         self.pruning_path_ = None
         self._set_features(self.tree_.attributes)
-
-    def _leaves_alone(self) -> bool:
-        return bool(self.selection_) and chosen(self.selection_) == LEAVE_ALONE
 
     def _recipe(self) -> Recipe:
         iterations, pruning, depth = self.boosting_iterations, self.pruning, self.max_depth
@@ -494,6 +512,7 @@ class CalibrationTree(AttributeCalibrator):
             constant_scores_give_frequencies=constant == "frequencies",
             objective=objective,
             do_no_harm=check_flag("do_no_harm", self.do_no_harm),
+            path_averaging=check_flag("path_averaging", self.path_averaging),
         )
 
 

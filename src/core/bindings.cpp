@@ -77,24 +77,25 @@ std::pair<nb::object, nb::object> sequence(const Structure& tree, const NodeMode
     return {to_numpy(std::move(result.alpha)), to_numpy(std::move(result.held_out))};
 }
 
-// The nodes that stay after pruning at `alpha`, if it is given, and that are not below one of fewer
-// rows than `min_samples_split`, as arrays.
+// The nodes that some level of the tree needs, as arrays. The levels: `sizes`, below which nodes
+// are leaves, and the tree as it is pruned at `alpha`, if that is given; shares: one a level.
 nb::dict finished_tree(const Structure& tree, const NodeModels& models, std::optional<double> alpha,
-                       double min_samples_split) {
+                       const Array<double>& sizes, const Array<double>& shares) {
     require(models.error.size() == tree.size(), "the node models are of another tree");
     require(!models.coefficients.empty(), "the node models keep no coefficients");
-    std::optional<Pruner> pruner;
-    if (alpha) {
-        pruner.emplace(tree, models);
-        pruner->prune(*alpha);
-    }
+    require(shares.shape(0) == sizes.shape(0) + 1, "one share a level");
     FinishedTree result;
     {
         const nb::gil_scoped_release release;
-        result = finished(tree, models, [&](std::size_t v) {
-            if (tree.is_leaf(v) || tree.n_rows[v] < min_samples_split) return false;
-            return !pruner || pruner->is_inner(v);
-        });
+        std::optional<Pruner> pruner;
+        if (alpha) {
+            pruner.emplace(tree, models);
+            pruner->prune(*alpha);
+        }
+        const auto pruned = [&](std::size_t v) {
+            return !pruner || (pruner->is_inner(v) && !pruner->is_gone(v));
+        };
+        result = finished(tree, models, Levels(tree, view(sizes), view(shares), pruned));
     }
     const std::size_t n_nodes = result.tree.size();
     const std::size_t width = result.coefficients.size() / n_nodes;
@@ -109,6 +110,7 @@ nb::dict finished_tree(const Structure& tree, const NodeModels& models, std::opt
     arrays["branches"] = to_numpy(std::move(result.tree.branches));
     arrays["n_rows"] = to_numpy(std::move(result.tree.n_rows));
     arrays["gain"] = to_numpy(std::move(result.tree.gain));
+    arrays["weight"] = to_numpy(std::move(result.weight));
     arrays["coefficients"] = to_numpy(std::move(result.coefficients), {n_nodes, width});
     return arrays;
 }
@@ -116,14 +118,17 @@ nb::dict finished_tree(const Structure& tree, const NodeModels& models, std::opt
 // A fitted tree as plain arrays, ready to predict.
 class PredictorHandle {
   public:
-    PredictorHandle(RouteArrays routes, Models models)
+    PredictorHandle(RouteArrays routes, Array<double> weight, Models models)
         : routes_(std::move(routes)),
+          weight_(std::move(weight)),
           models_(std::move(models)),
           tree_{routes_.view(),
+                view(weight_),
                 {models_.data(), models_.size()},
                 models_.shape(1),
                 models_.shape(2) - 1} {
-        require(models_.shape(0) == routes_.n_nodes(), "one entry a node");
+        require(models_.shape(0) == routes_.n_nodes() && weight_.shape(0) == routes_.n_nodes(),
+                "one entry a node");
         require(models_.shape(1) >= 2 && models_.shape(2) >= 1, "at least 2 classes");
         routes_.check(0);
     }
@@ -158,6 +163,7 @@ class PredictorHandle {
 
   private:
     RouteArrays routes_;
+    Array<double> weight_;
     Models models_;
     FittedTree tree_;
 };
@@ -186,15 +192,15 @@ NB_MODULE(_core, m) {
             [](PredictorHandle* self, Array<std::int32_t> attribute, Array<double> threshold,
                Array<std::int32_t> first_child, Array<std::int32_t> n_children,
                Array<std::int32_t> missing, Array<std::int32_t> table, Array<std::int32_t> branches,
-               Array<std::int32_t> n_categories, Models models) {
+               Array<std::int32_t> n_categories, Array<double> weight, Models models) {
                 new (self) PredictorHandle(
                     {std::move(attribute), std::move(threshold), std::move(first_child),
                      std::move(n_children), std::move(missing), std::move(table),
                      std::move(branches), std::move(n_categories)},
-                    std::move(models));
+                    std::move(weight), std::move(models));
             },
             "attribute"_a, "threshold"_a, "first_child"_a, "n_children"_a, "missing"_a, "table"_a,
-            "branches"_a, "n_categories"_a, "coefficients"_a)
+            "branches"_a, "n_categories"_a, "weight"_a, "coefficients"_a)
         .def("apply", &PredictorHandle::apply, "matrix"_a)
         .def("probabilities", &PredictorHandle::probabilities, "matrix"_a, "scores"_a,
              "offset"_a.none() = nb::none());
@@ -209,7 +215,7 @@ NB_MODULE(_core, m) {
           "iterations"_a.none(), "max_iterations"_a, "n_folds"_a,
           "constant_scores_give_frequencies"_a, "keep_coefficients"_a);
     m.def("pruning_sequence", &sequence, "tree"_a, "models"_a);
-    m.def("finished_tree", &finished_tree, "tree"_a, "models"_a, "alpha"_a.none(),
-          "min_samples_split"_a = 0.0);
+    m.def("finished_tree", &finished_tree, "tree"_a, "models"_a, "alpha"_a.none(), "sizes"_a,
+          "shares"_a);
     bind_local(m);
 }

@@ -101,25 +101,14 @@ class LocalTraining {
 // A fitted forest as plain arrays, ready to predict.
 class ForestHandle {
   public:
-    ForestHandle(RouteArrays routes, Array<double> n_rows, Models parameters,
-                 Array<std::int32_t> roots, Array<std::int32_t> kind, Array<double> sizes,
-                 nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu> shares)
+    ForestHandle(RouteArrays routes, Array<double> weight, Models parameters,
+                 Array<std::int32_t> roots)
         : routes_(std::move(routes)),
-          n_rows_(std::move(n_rows)),
+          weight_(std::move(weight)),
           parameters_(std::move(parameters)),
           roots_(std::move(roots)),
-          kind_(std::move(kind)),
-          sizes_(std::move(sizes)),
-          shares_(std::move(shares)),
-          forest_{routes_.view(),
-                  view(n_rows_),
-                  {parameters_.data(), parameters_.size()},
-                  view(roots_),
-                  view(kind_),
-                  view(sizes_),
-                  {shares_.data(), shares_.size()},
-                  parameters_.shape(1),
-                  parameters_.shape(2)} {
+          forest_{routes_.view(), view(weight_),        {parameters_.data(), parameters_.size()},
+                  view(roots_),   parameters_.shape(1), parameters_.shape(2)} {
         check();
     }
 
@@ -144,24 +133,18 @@ class ForestHandle {
     void check() const {
         require(forest_.n_states >= 1 && forest_.width >= 2, "at least one log-odds and score");
         routes_.check(forest_.n_states * (forest_.width - 1));
-        require(n_rows_.shape(0) == routes_.n_nodes() && parameters_.shape(0) == routes_.n_nodes(),
+        require(weight_.shape(0) == routes_.n_nodes() && parameters_.shape(0) == routes_.n_nodes(),
                 "one entry a node");
-        require(kind_.shape(0) == roots_.shape(0), "one kind a tree");
-        require(shares_.shape(1) == sizes_.shape(0), "one share a size");
-        for (std::size_t t = 0; t < roots_.shape(0); ++t) {
-            const auto root = static_cast<std::size_t>(roots_.data()[t]);
-            require(roots_.data()[t] >= 0 && root < routes_.n_nodes(), "a root is out of range");
-            const auto kind = static_cast<std::size_t>(kind_.data()[t]);
-            require(kind_.data()[t] >= 0 && kind < shares_.shape(0), "a kind is out of range");
+        for (const std::int32_t root : view(roots_)) {
+            require(root >= 0 && static_cast<std::size_t>(root) < routes_.n_nodes(),
+                    "a root is out of range");
         }
     }
 
     RouteArrays routes_;
-    Array<double> n_rows_;
+    Array<double> weight_;
     Models parameters_;
-    Array<std::int32_t> roots_, kind_;
-    Array<double> sizes_;
-    nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu> shares_;
+    Array<std::int32_t> roots_;
     FittedForest forest_;
 };
 
@@ -183,18 +166,15 @@ void caltree::bind_local(nb::module_& m) {
             [](ForestHandle* self, Array<std::int32_t> attribute, Array<double> threshold,
                Array<std::int32_t> first_child, Array<std::int32_t> n_children,
                Array<std::int32_t> missing, Array<std::int32_t> table, Array<std::int32_t> branches,
-               Array<std::int32_t> n_categories, Array<double> n_rows, Models parameters,
-               Array<std::int32_t> roots, Array<std::int32_t> kind, Array<double> sizes,
-               nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu> shares) {
+               Array<std::int32_t> n_categories, Array<double> weight, Models parameters,
+               Array<std::int32_t> roots) {
                 new (self)
                     ForestHandle({std::move(attribute), std::move(threshold),
                                   std::move(first_child), std::move(n_children), std::move(missing),
                                   std::move(table), std::move(branches), std::move(n_categories)},
-                                 std::move(n_rows), std::move(parameters), std::move(roots),
-                                 std::move(kind), std::move(sizes), std::move(shares));
+                                 std::move(weight), std::move(parameters), std::move(roots));
             },
             "attribute"_a, "threshold"_a, "first_child"_a, "n_children"_a, "missing"_a, "table"_a,
-            "branches"_a, "n_categories"_a, "n_rows"_a, "parameters"_a, "roots"_a, "kind"_a,
-            "sizes"_a, "shares"_a)
+            "branches"_a, "n_categories"_a, "weight"_a, "parameters"_a, "roots"_a)
         .def("add", &ForestHandle::add, "matrix"_a, "scores"_a, "offset"_a.none());
 }

@@ -47,16 +47,13 @@ inline void judge_splits(Structure& tree, const NodeModels& models) {
     }
 }
 
-// A fitted forest, borrowed; the nodes of all trees in a row. A tree's prediction is a mixture: of
-// what it would say if nodes below a size were not split, for each of some descending sizes.
+// A fitted forest, borrowed; the nodes of all trees in a row. What it says is the sum of what the
+// nodes on a row's ways say, each times its weight.
 struct FittedForest {
     Routes routes;
-    std::span<const double> n_rows;
+    std::span<const double> weight;      // one a node
     std::span<const double> parameters;  // n_nodes x n_states x width
     std::span<const std::int32_t> roots;
-    std::span<const std::int32_t> kind;  // of every tree
-    std::span<const double> sizes;
-    std::span<const double> shares;  // kinds x sizes: what each counts for
     std::size_t n_states, width;
 };
 
@@ -72,8 +69,8 @@ class ForestPredictor {
         std::vector<double> F(forest_.n_states), p(forest_.n_states), x(n_scores());
         for (std::size_t row = 0; row < table.n_rows; ++row) {
             for (std::size_t c = 0; c < x.size(); ++c) x[c] = scores[c * table.n_rows + row];
-            for (std::size_t t = 0; t < forest_.roots.size(); ++t) {
-                walk(t, table, row, x, [&](std::size_t node, double share) {
+            for (const std::int32_t root : forest_.roots) {
+                walk(root, table, row, x, [&](std::size_t node) {
                     log_odds(node, x, F);
                     if (offset != nullptr) {
                         for (std::size_t j = 0; j < F.size(); ++j) {
@@ -82,7 +79,7 @@ class ForestPredictor {
                     }
                     probabilities_of(F.data(), p.data(), F.size());
                     double* to = probabilities + row * F.size();
-                    for (std::size_t j = 0; j < F.size(); ++j) to[j] += share * p[j];
+                    for (std::size_t j = 0; j < F.size(); ++j) to[j] += forest_.weight[node] * p[j];
                 });
             }
         }
@@ -93,22 +90,13 @@ class ForestPredictor {
   private:
     // Visits the nodes on a row's way that count for something.
     template <class Visit>
-    void walk(std::size_t tree, const Table& table, std::size_t row, const std::vector<double>& x,
+    void walk(std::int32_t root, const Table& table, std::size_t row, const std::vector<double>& x,
               Visit&& visit) const {
-        const std::size_t n_sizes = forest_.sizes.size();
-        const double* shares =
-            forest_.shares.data() + static_cast<std::size_t>(forest_.kind[tree]) * n_sizes;
         const double* values = table.first + static_cast<std::ptrdiff_t>(row) * table.row_stride;
-        auto node = static_cast<std::size_t>(forest_.roots[tree]);
-        std::size_t next = 0;
+        auto node = static_cast<std::size_t>(root);
         while (true) {
-            const bool leaf = router_.is_leaf(node);
-            double share = 0.0;
-            while (next < n_sizes && (leaf || forest_.n_rows[node] < forest_.sizes[next])) {
-                share += shares[next++];
-            }
-            if (share > 0.0) visit(node, share);
-            if (leaf || next == n_sizes) return;
+            if (forest_.weight[node] > 0.0) visit(node);
+            if (router_.is_leaf(node)) return;
             const auto a = static_cast<std::size_t>(router_.attribute(node));
             const double value = a < table.n_columns
                                      ? values[static_cast<std::ptrdiff_t>(a) * table.column_stride]

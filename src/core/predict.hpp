@@ -75,11 +75,10 @@ class Router {
         return static_cast<std::size_t>(at.first_child + branch);
     }
 
-    std::size_t leaf(std::size_t root, const Table& table, std::size_t row) const {
+    // The next node on the way of a row.
+    std::size_t next(std::size_t node, const Table& table, std::size_t row) const {
         const double* values = table.first + static_cast<std::ptrdiff_t>(row) * table.row_stride;
-        std::size_t node = root;
-        while (!is_leaf(node)) node = child(node, values[attribute(node) * table.column_stride]);
-        return node;
+        return child(node, values[attribute(node) * table.column_stride]);
     }
 
   private:
@@ -92,9 +91,11 @@ class Router {
     std::vector<Node> nodes_;
 };
 
-// A fitted tree, borrowed: coefficients n_nodes x m x (1 + n_scores).
+// A fitted tree, borrowed: coefficients n_nodes x m x (1 + n_scores). What it says is the sum of
+// what the nodes on a row's way say, each times its weight.
 struct FittedTree {
     Routes routes;
+    std::span<const double> weight;  // one a node
     std::span<const double> coefficients;
     std::size_t n_classes, n_scores;
 };
@@ -104,7 +105,9 @@ class Predictor {
     explicit Predictor(const FittedTree& tree) : tree_(tree), router_(tree.routes) {}
 
     std::int32_t leaf(const Table& table, std::size_t row) const {
-        return static_cast<std::int32_t>(router_.leaf(0, table, row));
+        std::size_t node = 0;
+        while (!router_.is_leaf(node)) node = router_.next(node, table, row);
+        return static_cast<std::int32_t>(node);
     }
 
     // scores: column-major, table.n_rows x n_scores; offset: likewise, a column a log-odds, or
@@ -112,32 +115,30 @@ class Predictor {
     void probabilities(const Table& table, const double* scores, const double* offset,
                        double* probabilities) const {
         const std::size_t m = tree_.n_classes;
-        const std::size_t columns = m == 2 ? 1 : m;
         const std::vector<double> models = state_models();
-        std::vector<double> F(columns * block_rows);
-        std::vector<double> p(m * block_rows);
-        std::vector<std::size_t> classes(m);
-        std::iota(classes.begin(), classes.end(), std::size_t{0});
+        std::fill_n(probabilities, table.n_rows * m, 0.0);
+        Block block(m);
         for (std::size_t begin = 0; begin < table.n_rows; begin += block_rows) {
-            const std::size_t count = std::min(block_rows, table.n_rows - begin);
-            for (std::size_t i = 0; i < count; ++i) {
-                const auto node = static_cast<std::size_t>(leaf(table, begin + i));
-                const double* model = models.data() + node * columns * (tree_.n_scores + 1);
-                state(model, scores + begin + i, table.n_rows, columns, F.data() + i);
-                if (offset == nullptr) continue;
-                for (std::size_t j = 0; j < columns; ++j) {
-                    F[j * block_rows + i] += offset[j * table.n_rows + begin + i];
+            block.start(begin, std::min(block_rows, table.n_rows - begin));
+            // Each pass takes every row to the next node that counts for something.
+            while (advance(table, block)) {
+                const std::size_t columns = block.columns();
+                for (const std::size_t i : block.at) {
+                    const double* model =
+                        models.data() + block.node[i] * columns * (tree_.n_scores + 1);
+                    state(model, scores + begin + i, table.n_rows, columns, block.F.data() + i);
+                    for (std::size_t j = 0; offset != nullptr && j < columns; ++j) {
+                        block.F[j * block_rows + i] += offset[j * table.n_rows + begin + i];
+                    }
                 }
-            }
-            const std::size_t padded = padded_rows(count);
-            if (m == 2) {
-                kernels().sigmoid(F.data(), p.data(), p.data() + block_rows, padded);
-            } else {
-                kernels().softmax(F.data(), {classes.data(), m}, block_rows, p.data(), padded);
-            }
-            for (std::size_t i = 0; i < count; ++i) {
-                double* row = probabilities + (begin + i) * m;
-                for (std::size_t j = 0; j < m; ++j) row[j] = p[j * block_rows + i];
+                block.evaluate();
+                for (const std::size_t i : block.at) {
+                    const double weight = tree_.weight[block.node[i]];
+                    double* row = probabilities + (begin + i) * m;
+                    for (std::size_t j = 0; j < m; ++j) {
+                        row[j] += weight * block.p[j * block_rows + i];
+                    }
+                }
             }
         }
     }
@@ -166,6 +167,64 @@ class Predictor {
             }
             F[j * block_rows] = sum;
         }
+    }
+
+    // Some rows on their way down the tree.
+    struct Block {
+        explicit Block(std::size_t n_classes)
+            : m(n_classes),
+              node(block_rows),
+              classes(m),
+              F(columns() * block_rows),
+              p(m * block_rows) {
+            std::iota(classes.begin(), classes.end(), std::size_t{0});
+        }
+
+        std::size_t columns() const { return m == 2 ? 1 : m; }
+
+        void start(std::size_t first, std::size_t count) {
+            begin = first;
+            started = false;
+            at.resize(count);
+            std::iota(at.begin(), at.end(), std::size_t{0});
+            std::fill(node.begin(), node.end(), 0);
+        }
+
+        void evaluate() {
+            const std::size_t padded = padded_rows(at.back() + 1);
+            if (m == 2) {
+                kernels().sigmoid(F.data(), p.data(), p.data() + block_rows, padded);
+            } else {
+                kernels().softmax(F.data(), {classes.data(), m}, block_rows, p.data(), padded);
+            }
+        }
+
+        std::size_t m;
+        std::size_t begin = 0;
+        bool started = false;
+        std::vector<std::size_t> at;    // the rows that have not reached their end
+        std::vector<std::size_t> node;  // where each is
+        std::vector<std::size_t> classes;
+        std::vector<double> F, p;
+    };
+
+    // Takes the rows to their next nodes that count; those that have none are done. False if all
+    // are.
+    bool advance(const Table& table, Block& block) const {
+        std::size_t kept = 0;
+        for (const std::size_t i : block.at) {
+            std::size_t& node = block.node[i];
+            bool more = !block.started || !router_.is_leaf(node);
+            if (more && block.started) node = router_.next(node, table, block.begin + i);
+            while (more && !(tree_.weight[node] > 0.0)) {
+                more = !router_.is_leaf(node);
+                if (more) node = router_.next(node, table, block.begin + i);
+            }
+            if (more) block.at[kept++] = i;
+        }
+        block.at.resize(kept);
+        block.started = true;
+        return kept > 0;
     }
 
     FittedTree tree_;

@@ -281,7 +281,9 @@ void check_predictions(const DataSet& set, const Structure& tree, const NodeMode
                        std::span<const Row> rows, Digest& digest) {
     const Routes routes{tree.attribute, tree.threshold, tree.first_child, tree.missing,
                         tree.table,     tree.branches,  set.n_categories};
-    const Predictor predictor({routes, models.coefficients, set.n_classes, set.n_scores});
+    std::vector<double> weight(tree.size());
+    for (std::size_t v = 0; v < tree.size(); ++v) weight[v] = tree.is_leaf(v) ? 1.0 : 0.0;
+    const Predictor predictor({routes, weight, models.coefficients, set.n_classes, set.n_scores});
     std::vector<double> counts(tree.size(), 0.0);
     for (const Row row : rows) {
         const auto leaf = static_cast<std::size_t>(predictor.leaf(set.table(), row));

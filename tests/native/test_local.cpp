@@ -383,13 +383,15 @@ void check_predictions(const DataSet& set, const Regressors& regressors, const L
     const std::size_t n_sizes = settings.sizes.size();
     CHECK(tree.predictions.size() == n_sizes * held_out.size() * n_states);
     if (regressors.n_states > 1 && regressors.sees_all()) return;  // no forest has such trees
-    const std::vector<std::int32_t> roots{0}, kind{1};
+    const std::vector<std::int32_t> roots{0};
+    const auto unpruned = [](std::size_t) { return true; };
     for (std::size_t s = 0; s < n_sizes; ++s) {
-        std::vector<double> shares(2 * n_sizes, 0.0);
-        shares[n_sizes + s] = 1.0;
-        const ForestPredictor predictor({routes_of(set, tree.structure), tree.structure.n_rows,
-                                         tree.models.coefficients, roots, kind, settings.sizes,
-                                         shares, n_states, regressors.width()});
+        std::vector<double> shares(n_sizes + 1, 0.0);
+        shares[s] = 1.0;
+        const FinishedTree cut = finished(tree.structure, tree.models,
+                                          Levels(tree.structure, settings.sizes, shares, unpruned));
+        const ForestPredictor predictor({routes_of(set, cut.tree), cut.weight, cut.coefficients,
+                                         roots, n_states, regressors.width()});
         CHECK(predictor.n_scores() == set.n_scores);
         std::vector<double> found(set.n_rows * n_states, 0.0);
         predictor.add(set.table(), set.scores.data(), set.offset_or_null(), found.data());
@@ -404,13 +406,24 @@ void check_predictions(const DataSet& set, const Regressors& regressors, const L
     }
 }
 
-// What is left after pruning is a tree, whose inner nodes are inner nodes of the other.
+// What some levels leave is a tree, whose inner nodes one of them goes below; and whichever way
+// a row goes, all levels have their say.
 void check_finished(const Structure& tree, const NodeModels& models, double alpha, double size) {
     Pruner pruner(tree, models);
     pruner.prune(alpha);
-    const FinishedTree result = finished(tree, models, [&](std::size_t v) {
-        return !tree.is_leaf(v) && pruner.is_inner(v) && tree.n_rows[v] >= size;
-    });
+    const auto pruned = [&](std::size_t v) { return pruner.is_inner(v) && !pruner.is_gone(v); };
+    const std::vector<double> sizes{size, size / 3.0}, shares{0.25, 0.0, 0.5};
+    const FinishedTree result = finished(tree, models, Levels(tree, sizes, shares, pruned));
+    CHECK(result.weight.size() == result.tree.size());
+    for (std::size_t v = 0; v < result.tree.size(); ++v) {
+        if (!result.tree.is_leaf(v)) continue;
+        double sum = result.weight[v];
+        for (std::int32_t above = result.tree.parent[v]; above >= 0;
+             above = result.tree.parent[static_cast<std::size_t>(above)]) {
+            sum += result.weight[static_cast<std::size_t>(above)];
+        }
+        CHECK(std::abs(sum - 0.75) < 1e-12);
+    }
     CHECK(result.tree.size() >= 1 && result.tree.size() <= tree.size());
     CHECK(result.coefficients.size() * tree.size() ==
           models.coefficients.size() * result.tree.size());
@@ -421,12 +434,12 @@ void check_finished(const Structure& tree, const NodeModels& models, double alph
         const auto first = static_cast<std::size_t>(result.tree.first_child[v]);
         const auto count = static_cast<std::size_t>(result.tree.n_children[v]);
         CHECK(first > v && first + count <= result.tree.size());
-        CHECK(result.tree.n_rows[v] >= size);
+        CHECK(result.tree.n_rows[v] >= size || std::isfinite(alpha));
         missing_rows += result.tree.missing_rows[v];
         children += count;
     }
     CHECK(children == result.tree.size());
-    if (std::isinf(alpha)) CHECK(result.tree.size() == 1);
+    if (std::isinf(alpha) && std::isinf(size)) CHECK(result.tree.size() == 1);
     if (result.tree.size() == tree.size()) {
         CHECK(nearly(missing_rows,
                      std::accumulate(tree.missing_rows.begin(), tree.missing_rows.end(), 0.0)));
@@ -524,8 +537,10 @@ void check_forest(Chance& chance, const DataSet& set, const Ready& ready, LocalS
     settings.min_samples_split = 4.0;
     const Data data = set.data();
     Structure all;
-    std::vector<double> coefficients;
-    std::vector<std::int32_t> roots, kind;
+    std::vector<double> coefficients, weight;
+    std::vector<std::int32_t> roots;
+    // Of both kinds of trees: one a size, and none for a pruned tree.
+    const std::vector<double> shares{0.1, 0.0, 0.1, 0.05, 0.0, 0.0, 0.15, 0.1, 0.0, 0.0};
     for (std::size_t t = 0; t < 4; ++t) {
         Random random(chance.from_to(0, 1'000'000));
         const Bootstrap sample = bootstrap(data, random);
@@ -539,21 +554,22 @@ void check_forest(Chance& chance, const DataSet& set, const Ready& ready, LocalS
         const LocalTree tree = grower.grow(sample.in_bag, sample.out_of_bag);
         const auto first = static_cast<std::int32_t>(all.size());
         roots.push_back(first);
-        kind.push_back(static_cast<std::int32_t>(t % 2));
+        const Levels levels(tree.structure, settings.sizes,
+                            std::span(shares).subspan(t % 2 * (settings.sizes.size() + 1),
+                                                      settings.sizes.size() + 1),
+                            [](std::size_t) { return true; });
+        for (std::size_t v = 0; v < tree.structure.size(); ++v) weight.push_back(levels.weight(v));
         const std::size_t at = all.add_leaves(-1, tree.structure.size());
         for (std::size_t v = 0; v < tree.structure.size(); ++v) {
             if (tree.structure.is_leaf(v)) continue;
             copy_split(tree.structure, v, all, at + v);
             all.first_child[at + v] = first + tree.structure.first_child[v];
         }
-        std::copy(tree.structure.n_rows.begin(), tree.structure.n_rows.end(),
-                  all.n_rows.begin() + first);
         coefficients.insert(coefficients.end(), tree.models.coefficients.begin(),
                             tree.models.coefficients.end());
     }
-    const std::vector<double> shares{0.1, 0.0, 0.1, 0.05, 0.0, 0.15, 0.1, 0.0};
-    const ForestPredictor predictor({routes_of(set, all), all.n_rows, coefficients, roots, kind,
-                                     settings.sizes, shares, set.n_states(), ready.scores.width()});
+    const ForestPredictor predictor(
+        {routes_of(set, all), weight, coefficients, roots, set.n_states(), ready.scores.width()});
     std::vector<double> found(set.n_rows * set.n_states(), 0.0);
     predictor.add(set.table(), set.scores.data(), set.offset_or_null(), found.data());
     for (std::size_t i = 0; i < set.n_rows; ++i) {

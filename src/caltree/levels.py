@@ -1,0 +1,185 @@
+"""The levels of a tree, from its root to its leaves, and what each of them counts for.
+
+A level is the tree with its small nodes left whole, or with its weak splits pruned. Averaged over
+levels, a row's probability comes from all nodes on its way, the large and safe and the small and
+special ones, each as far as held-out rows speak for it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _core
+from .choice import GLOBAL, LEAVE_ALONE, LOCAL, Judge, Selection, is_number
+from .folds import Fold
+from .problem import Problem
+from .shares import best_shares
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Grown: TypeAlias = tuple[_core.Structure, _core.NodeModels]
+
+PRUNED = "pruned tree"
+# The sizes of the regions: this, and so many times as much, up to all rows.
+_SMALLEST_SIZE = 15.0
+_RATIO_OF_SIZES = 4.0
+
+
+def level_sizes(n_rows: float) -> Floats:
+    """The fewest rows of a node that is split, level by level; the first splits nothing."""
+    n_sizes = max(0, math.ceil(math.log(n_rows / _SMALLEST_SIZE, _RATIO_OF_SIZES)))
+    sizes = _SMALLEST_SIZE * _RATIO_OF_SIZES ** np.arange(n_sizes, dtype=np.float64)
+    return np.append(sizes, math.inf)[::-1]
+
+
+def size_name(size: float) -> str:
+    """What a level is called."""
+    return GLOBAL if size == math.inf else f"regions of {size:g} rows"
+
+
+@dataclass(frozen=True)
+class Levels:
+    """What the levels of the folds' trees say about the rows held out from them."""
+
+    sizes: Floats
+    predictions: Floats
+    """One a size and one of the pruned tree, x rows x classes."""
+    raw: Floats | None
+    """The scores as they are, if these may be left alone."""
+    judge: Judge
+
+    def whole_average(self) -> Floats:
+        """The shares of all levels, after that of the raw scores, if there are any."""
+        return self._shares(range(len(self.sizes)))
+
+    def loss(self, shares: Floats) -> float:
+        """The loss of an average."""
+        return self.judge.loss(self._mean(shares))
+
+    def simplest(self, *, averaging: bool) -> tuple[Floats, Floats]:
+        """The shares of the simplest average that is as good as that of all levels.
+
+        Twice, for the root alone may do: the simplest of more than the root, and of all. Without
+        averaging it is the pruned tree or the root.
+        """
+        whole = self.whole_average() if averaging else self.only(-1)
+        aim = self._mean(whole)
+        averages = (self._shares(range(1 + n)) for n in range(len(self.sizes) - 1))
+        ties = (shares for shares in averages if self.judge.is_tie(self._mean(shares), aim))
+        local = next(ties, whole)
+        root = self.only(0)
+        return local, root if self.judge.is_tie(self._mean(root), aim) else local
+
+    def only(self, level: int) -> Floats:
+        """The shares if one level is to count; the last is the pruned tree."""
+        n_levels = len(self.predictions)
+        shares = np.zeros(n_levels + self._n_raw)
+        shares[self._n_raw + level % n_levels] = 1.0
+        return shares
+
+    def select(self, local: Floats, best: Floats, *, may_average: bool) -> tuple[Selection, Floats]:
+        """Leave the scores alone, or take the best average: what was chosen, and its shares."""
+        shares, name = best, GLOBAL if np.array_equal(best, self.only(0)) else LOCAL
+        candidates = {GLOBAL: self._mean(self.only(0)), LOCAL: self._mean(local)}
+        if self.raw is not None:
+            average, alone = self._mean(best), np.eye(len(best))[0]
+            candidates = {LEAVE_ALONE: self.raw, **candidates}
+            if not self.judge.helps(self.raw, average):
+                shares, name = alone, LEAVE_ALONE
+            elif may_average:
+                share = self.judge.lean(self.raw, average)
+                shares = share * alone + (1.0 - share) * best
+        selection = [
+            {"candidate": key, "loss": self.judge.loss(value), "chosen": key == name}
+            for key, value in candidates.items()
+        ]
+        return selection, shares
+
+    def table(self, shares: Floats) -> list[dict[str, Any]]:
+        """The levels, the loss of each, and what it counts for."""
+        names = [*map(size_name, self.sizes), PRUNED]
+        if self.raw is not None:
+            names = [LEAVE_ALONE, *names]
+        return [
+            {"level": name, "loss": self.judge.loss(candidate), "share": float(share)}
+            for name, candidate, share in zip(names, self._candidates(), shares, strict=True)
+        ]
+
+    @property
+    def _n_raw(self) -> int:
+        return 0 if self.raw is None else 1
+
+    def _candidates(self) -> Floats:
+        if self.raw is None:
+            return self.predictions
+        return np.concatenate([self.raw[np.newaxis], self.predictions])
+
+    def _mean(self, shares: Floats) -> Floats:
+        return np.asarray(np.tensordot(shares, self._candidates(), 1))
+
+    def _shares(self, sizes: Sequence[int]) -> Floats:
+        """The shares of some sizes, together with the pruned tree and the raw scores."""
+        used = [*range(self._n_raw), *(self._n_raw + size for size in sizes)]
+        used.append(self._n_raw + len(self.sizes))
+        shares = np.zeros(self._n_raw + len(self.predictions))
+        candidates = self._candidates()[used]
+        judge = self.judge
+        shares[used] = best_shares(candidates, judge.labels, judge.weights, judge.objective)
+        return shares
+
+
+def held_out_levels(
+    problem: Problem,
+    grown: Sequence[Grown],
+    folds: Sequence[Fold],
+    alpha: float | None,
+    sizes: Floats,
+    *,
+    boosted: bool,
+    objective: str,
+    may_leave_alone: bool,
+) -> Levels:
+    """What the trees of the folds say, level by level, about the rows they did not see."""
+    held_out = np.concatenate([test for _, test in folds])
+    predictions = np.empty((len(sizes) + 1, len(held_out), problem.n_classes))
+    begin = 0
+    for tree, (_, test) in zip(grown, folds, strict=True):
+        end = begin + len(test)
+        odds = np.asfortranarray(problem.odds[test])
+        offset = None if problem.offset is None else np.asfortranarray(problem.offset[test])
+        matrix = problem.matrix[test]
+        for level, shares in enumerate(np.eye(len(sizes) + 1)):
+            arrays = _core.finished_tree(*tree, alpha, sizes, shares)
+            model = problem.tree(arrays, boosted=boosted)
+            predictions[level, begin:end] = model.probabilities(matrix, odds, offset)
+        begin = end
+    weights = None if problem.weights is None else problem.weights[held_out]
+    raw = problem.raw if may_leave_alone else None
+    return Levels(
+        sizes,
+        predictions,
+        None if raw is None else raw[held_out],
+        Judge(problem.labels[held_out], weights, objective),
+    )
+
+
+def checked_levels(stored: Any) -> list[dict[str, Any]]:
+    """Stored levels, or a ValueError."""
+    rows: list[Any] = stored if isinstance(stored, list) else [None]
+    for row in rows:
+        if (
+            not isinstance(row, dict)
+            or set(row) != {"level", "loss", "share"}
+            or not isinstance(row["level"], str)
+            or not is_number(row["loss"])
+            or not (is_number(row["share"]) and 0.0 <= row["share"] <= 1.0)
+        ):
+            raise ValueError(
+                "levels of a stored calibrator must list levels, losses and shares from 0 to 1"
+            )
+    return rows
