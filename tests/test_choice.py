@@ -8,12 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caltree.choice import (
-    GLOBAL,
-    LEAVE_ALONE,
-    LOCAL,
+    DEMANDED,
+    OBJECTIVES,
+    TIE,
+    Judge,
     checked_selection,
-    choose,
-    chosen,
     mean_loss,
     row_losses,
     standard_errors,
@@ -103,77 +102,95 @@ def test_a_row_of_weight_two_is_two_rows(rows):
     assert found == pytest.approx(standard_errors(*repeated, None), rel=1e-6, abs=1e-6)
 
 
-# The choice
+# The judge
 
 
-def losses_apart(errors, n_rows=400, seed=0):
-    """Two lists of losses whose means are that many standard errors apart, the second lower."""
+def predictions_apart(errors, objective, n_rows=400, seed=0):
+    """Two lists of probabilities whose losses are that many standard errors apart."""
     difference = np.random.default_rng(seed).standard_normal(n_rows)
     difference -= difference.mean()
-    difference += errors * difference.std() / math.sqrt(n_rows)
-    lower = np.full(n_rows, 5.0)
-    return lower + difference, lower
+    difference = 1e-3 * (difference + errors * difference.std() / math.sqrt(n_rows))
+    lower = np.full(n_rows, 0.2)
+    of_class = [
+        np.exp(-losses) if objective == "log_loss" else 1.0 - np.sqrt(losses)
+        for losses in (lower + difference, lower)
+    ]
+    return [np.column_stack([p, 1.0 - p]) for p in of_class]
 
 
-@pytest.mark.parametrize(
-    ("errors", "expected"), [(-3.0, LEAVE_ALONE), (1.99, LEAVE_ALONE), (2.01, GLOBAL)]
-)
-def test_leaving_alone_gives_way_to_two_standard_errors(errors, expected):
-    worse, better = losses_apart(errors)
-    selection = choose({LEAVE_ALONE: worse, GLOBAL: better}, None, "log_loss")
-    assert chosen(selection) == expected
+def judge(objective="rmse", n_rows=400, weights=None):
+    return Judge(np.zeros(n_rows, dtype=np.uint16), weights, objective)
 
 
-@pytest.mark.parametrize("errors", [-3.0, 0.99, 1.01, 1.99])
-@pytest.mark.parametrize("left_alone", [False, True])
-def test_global_gives_way_to_one_standard_error(errors, left_alone):
-    worse, better = losses_apart(errors)
-    candidates = {GLOBAL: worse, LOCAL: better}
-    if left_alone:
-        candidates = {LEAVE_ALONE: worse + 1.0, **candidates}
-    expected = LOCAL if errors > 1 else GLOBAL
-    assert chosen(choose(candidates, None, "rmse")) == expected
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("errors", [-3.0, 0.0, 0.49, 0.51, 0.99, 1.01])
+def test_ties(objective, errors):
+    worse, better = predictions_apart(errors, objective)
+    assert judge(objective).is_tie(worse, better) == (errors < TIE == 0.5)
+    assert judge(objective).is_tie(worse, better, 1.0) == (errors < 1.0)
 
 
-def test_local_may_beat_leaving_alone_where_global_does_not():
-    worse, better = losses_apart(2.5)
-    selection = choose({LEAVE_ALONE: worse, GLOBAL: worse, LOCAL: better}, None, "log_loss")
-    assert chosen(selection) == LOCAL
-    worse, better = losses_apart(1.5)
-    selection = choose({LEAVE_ALONE: worse, GLOBAL: worse, LOCAL: better}, None, "log_loss")
-    assert chosen(selection) == LEAVE_ALONE
+@pytest.mark.parametrize(("objective", "demanded"), [("rmse", 2.0), ("log_loss", 3.0)])
+@pytest.mark.parametrize("judged_by", OBJECTIVES)
+def test_scores_are_touched_only_if_it_helps_by_either_loss(objective, demanded, judged_by):
+    for errors, helps in ((-4.0, False), (demanded - 0.01, False), (demanded + 0.01, None)):
+        worse, better = predictions_apart(errors, objective)
+        expected = helps
+        if helps is None:
+            # All rows have the same loss in the second: what the other loss thinks of it decides.
+            other = next(name for name in OBJECTIVES if name != objective)
+            losses = [row_losses(p, judge().labels, other) for p in (worse, better)]
+            expected = standard_errors(*losses, None) > DEMANDED[other]
+        assert judge(judged_by).helps(worse, better) == expected
 
 
-def test_of_equals_the_simplest_wins():
-    losses = np.linspace(0.0, 1.0, 20)
-    for names in ([LEAVE_ALONE, GLOBAL, LOCAL], [GLOBAL, LOCAL]):
-        selection = choose(dict.fromkeys(names, losses), None, "rmse")
-        assert [row["candidate"] for row in selection] == names
-        assert [row["chosen"] for row in selection] == [True] + [False] * (len(names) - 1)
-        assert {row["loss"] for row in selection} == {math.sqrt(0.5)}
+def test_what_helps_by_both_losses_helps():
+    raw = np.tile([0.3, 0.7], (400, 1))
+    raw[::2] = [0.7, 0.3]
+    better = raw + np.array([0.1, -0.1])
+    assert judge().helps(raw, better) and not judge().helps(better, raw)
+    # Many mistakes less, but of few rows more certain ones: squared error and log loss disagree.
+    sure = better.copy()
+    sure[:12] = [1e-12, 1.0]
+    losses = [row_losses(p, judge().labels, "rmse") for p in (raw, sure)]
+    assert standard_errors(*losses, None) > 2.0 and not judge().helps(raw, sure)
+
+
+def test_leaning_goes_as_far_as_it_costs_nothing():
+    rng = np.random.default_rng(0)
+    truth = rng.random(2000)
+    labels = (rng.random(2000) < truth).astype(np.uint16)
+    calibrated = np.column_stack([1 - truth, truth])
+    shares = []
+    for sharper in (1.1, 2.0, 4.0):
+        odds = np.power(calibrated, sharper)
+        raw = odds / odds.sum(axis=1, keepdims=True)
+        of_rows = Judge(labels, None, "rmse")
+        share = of_rows.lean(raw, calibrated)
+        shares.append(share)
+        step = 2.0**-7
+        for nearby, tie in ((share, True), (min(share + step, 1.0), share == 1.0 - step)):
+            assert of_rows.is_tie(nearby * raw + (1 - nearby) * calibrated, calibrated) == tie
+    # The worse the scores, the less is left to them.
+    assert shares == sorted(shares, reverse=True) and shares[0] > 0.5 and 0 < shares[-1] < 0.2
+
+
+def test_what_is_better_than_calibrated_scores_is_taken_whole():
+    raw = np.tile([0.9, 0.1], (50, 1))
+    assert judge(n_rows=50).lean(raw, np.full((50, 2), 0.5)) == 1.0 - 2.0**-7
 
 
 def test_weights_decide():
-    worse, better = np.array([1.0, 1.0, 0.0, 0.0] * 50), np.array([0.0, 0.0, 1.0, 1.0] * 50)
-    candidates = {LEAVE_ALONE: worse, GLOBAL: better}
-    for weights, expected in (([1, 1, 1, 1], LEAVE_ALONE), ([3, 3, 1, 1], GLOBAL)):
-        selection = choose(candidates, np.tile(np.array(weights, dtype=float), 50), "log_loss")
-        assert chosen(selection) == expected
-    assert selection[0]["loss"] == 0.75 and selection[1]["loss"] == 0.25
-
-
-@quick
-@given(
-    st.lists(st.lists(floats, min_size=5, max_size=5), min_size=3, max_size=3),
-    st.sampled_from(["rmse", "log_loss"]),
-)
-def test_one_is_chosen_and_none_with_a_higher_loss_than_leaving_alone(losses, objective):
-    names = (LEAVE_ALONE, GLOBAL, LOCAL)
-    selection = choose(dict(zip(names, np.array(losses), strict=True)), None, objective)
-    assert sum(row["chosen"] for row in selection) == 1
-    by_name = {row["candidate"]: row["loss"] for row in selection}
-    assert by_name[chosen(selection)] <= by_name[LEAVE_ALONE]
-    assert checked_selection(selection) == selection
+    one, other = np.tile([0.9, 0.1], (200, 1)), np.tile([0.5, 0.5], (200, 1))
+    one[:100], other[:100] = other[:100].copy(), one[:100].copy()
+    even, uneven = np.ones(200), np.repeat([3.0, 1.0], 100)
+    assert judge(n_rows=200, weights=even).is_tie(one, other)
+    assert not judge(n_rows=200, weights=uneven).is_tie(one, other)
+    assert not judge(n_rows=200, weights=even).helps(one, other)
+    assert judge(n_rows=200, weights=uneven).helps(one, other)
+    assert judge(n_rows=200, weights=uneven).loss(one) == pytest.approx(
+        math.sqrt((0.75 * 0.25) + 0.25 * 0.01)
+    )
 
 
 # Stored

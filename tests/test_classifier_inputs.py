@@ -203,7 +203,9 @@ def test_the_calibrator_sees_columns_that_the_classifier_does_not():
     frame, y, _ = make_frame(300)
     chosen = make_column_transformer(("passthrough", ["known"]))
     model = CalibratedClassifier(
-        make_pipeline(chosen, GaussianNB()), CalibrationTree(), attributes=["number", "colour"]
+        make_pipeline(chosen, GaussianNB()),
+        CalibrationTree(do_no_harm=False),
+        attributes=["number", "colour"],
     ).fit(frame, y)
     assert model.estimator_[-1].n_features_in_ == 1
     assert model.calibrator_.feature_names_in_.tolist() == ["number", "colour"]

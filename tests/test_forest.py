@@ -27,6 +27,7 @@ from threadpoolctl import threadpool_limits
 from caltree import CalibratedClassifier, CalibrationForest, CalibrationTree
 from caltree.choice import LEAVE_ALONE
 from caltree.forest import n_chosen
+from caltree.model import weight_so_far
 
 from .helpers import assert_probabilities, make_frame, make_rows
 
@@ -164,37 +165,46 @@ def test_shares_are_those_of_the_candidates():
         assert len(set(names)) == len(names)
         assert (LEAVE_ALONE in names) == (kind != "margin")
         model = forest.forest_
-        of_trees = model.shares * np.bincount(model.kind)[:, np.newaxis]
-        expected = shares[1:] if kind != "margin" else shares
-        np.testing.assert_allclose(of_trees.ravel(), expected, rtol=1e-12)
+        of_kinds = (shares[1:] if kind != "margin" else shares).reshape(2, -1)
+        ends = [*model.roots[1:], len(model.attribute)]
+        n_trees = np.bincount(np.arange(model.n_trees) % 2)
+        for tree, (root, end) in enumerate(zip(model.roots, ends, strict=True)):
+            of_tree = of_kinds[tree % 2] / n_trees[tree % 2]
+            # All sizes end somewhere on every way; that of all rows ends at the root.
+            leaves = root + np.flatnonzero(model.attribute[root:end] < 0)
+            so_far = weight_so_far(model)[leaves]
+            np.testing.assert_allclose(so_far, of_tree.sum(), rtol=0, atol=1e-12)
+            assert model.weight[root] >= of_tree[0] * (1 - 1e-12)
+        assert model.share_of_scores == pytest.approx(1.0 - of_kinds.sum(), abs=1e-9)
 
 
 # What its arrays mean
 
 
 def slow_probabilities(forest, encoded, odds, offset):
-    """Every tree asked at every size, by walking through the arrays."""
+    """Every node on the way asked, by walking through the arrays."""
     model = forest.forest_
     sizes = model.attributes.n_categories
     result = np.zeros((len(encoded), model.n_states))
     for row, values in enumerate(np.hstack([encoded, odds])):
-        for root, kind in zip(model.roots, model.kind, strict=True):
-            for smallest, share in zip(model.sizes, model.shares[kind], strict=True):
-                node = root
-                while model.attribute[node] >= 0 and model.n_rows[node] >= smallest:
-                    a = model.attribute[node]
-                    if np.isnan(values[a]):
-                        branch = model.missing[node]
-                    elif a < len(sizes) and sizes[a] > 0:
-                        branch = model.branches[model.table[node] + int(values[a])]
-                    else:
-                        branch = int(values[a] > model.threshold[node])
-                    node = model.first_child[node] + branch
+        for node in model.roots:
+            while True:
                 own = odds[row].reshape(-1, model.n_states).T
                 parameters = model.parameters[node]
                 F = parameters[:, 0] + (parameters[:, 1:] * own).sum(axis=1)
                 F = F + (0 if offset is None else offset[row])
-                result[row] += share * (expit(F) if model.n_states == 1 else softmax(F))
+                said = expit(F) if model.n_states == 1 else softmax(F)
+                result[row] += model.weight[node] * said
+                if model.attribute[node] < 0:
+                    break
+                a = model.attribute[node]
+                if np.isnan(values[a]):
+                    branch = model.missing[node]
+                elif a < len(sizes) and sizes[a] > 0:
+                    branch = model.branches[model.table[node] + int(values[a])]
+                else:
+                    branch = int(values[a] > model.threshold[node])
+                node = model.first_child[node] + branch
     return result
 
 
@@ -229,14 +239,15 @@ def test_importances_by_hand(n_classes):
     X, y, scores = make_rows(300, n_classes)
     fitted_model = few(max_features=1).fit(X, y, scores).forest_
     rng = np.random.default_rng(0)
-    shares = rng.dirichlet(np.ones(12)).reshape(2, 6) / 4
     gain = rng.normal(0.2, 1.0, len(fitted_model.gain))
-    model = replace(fitted_model, shares=shares, gain=gain)
+    model = replace(fitted_model, gain=gain)
     sums = np.zeros(3)
     for node in np.flatnonzero((model.attribute >= 0) & (model.attribute < 3)):
-        kind = model.kind[np.flatnonzero(model.roots <= node)[-1]]
-        # The sizes at which the tree is read below the node.
-        counts_for = model.shares[kind][model.sizes <= model.n_rows[node]].sum()
+        # What the nodes on any way below count for.
+        below, counts_for = int(node), 0.0
+        while model.attribute[below] >= 0:
+            below = int(model.first_child[below])
+            counts_for += model.weight[below]
         sums[model.attribute[node]] += counts_for * model.gain[node]
     expected = np.maximum(sums, 0) / np.maximum(sums, 0).sum()
     np.testing.assert_allclose(model.importances, expected, rtol=0, atol=1e-12)
@@ -248,8 +259,7 @@ def test_trees_are_of_two_kinds_and_as_many_as_asked_for():
     for number in (2, 3, 8):
         model = few(n_estimators=number).fit(X, y, scores).forest_
         assert model.n_trees == number
-        assert model.kind.tolist() == [tree % 2 for tree in range(number)]
-    kinds = np.repeat(model.kind, np.diff([*model.roots, len(model.attribute)]))
+    kinds = np.repeat(np.arange(8) % 2, np.diff([*model.roots, len(model.attribute)]))
     assert model.attribute[kinds == 0].max() < 3
     assert model.attribute[kinds == 1].max() == 3
 
@@ -719,7 +729,7 @@ def stored():
     shift = 3 * number - 1.5 + 1.5 * (colour == "red")
     y = (rng.random(200) < expit(odds + shift)).astype(int)
     frame = pd.DataFrame({"number": number, "colour": colour})
-    forest = CalibrationForest(2, random_state=0, max_depth=2).fit(frame, y, expit(odds))
+    forest = CalibrationForest(2, random_state=2, max_depth=2).fit(frame, y, expit(odds))
     assert forest.forest_.attribute[0] == 0 and 1 in forest.forest_.attribute
     assert sum(row["share"] for row in forest.selection_[1:]) > 0
     return forest.to_dict()
@@ -773,16 +783,15 @@ MALFORMED = [
     (("forest", "parameters", 0, 0, 0), 1e201, "beyond any"),
     (("forest", "parameters", 0, 0, 0), float("nan"), "not finite"),
     (("forest", "parameters"), [[[0.0, 1.0]]], "entries"),
-    (("forest", "roots"), [0], "kind"),
+    (("forest", "roots"), [0], "exactly one tree"),
+    (("forest", "roots", 0), 1, "rise from 0"),
+    (("forest", "roots", 1), 0, "rise from 0"),
     (("forest", "roots", 1), 10**6, "exactly one tree"),
-    (("forest", "kind"), [0], "kind"),
-    (("forest", "kind", 0), 2, "kind"),
-    (("forest", "kind", 0), -1, "kind"),
-    (("forest", "sizes", 1), 1e300, "fall"),
-    (("forest", "sizes"), [1.0], "fall"),
-    (("forest", "shares", 0, 0), -0.5, "shares"),
-    (("forest", "shares", 0, 0), 7.0, "shares"),
-    (("forest", "shares"), [[1.0]], None),
+    (("forest", "roots", 1), 1, "children it cannot have"),
+    (("forest", "weight"), [1.0], "entries"),
+    (("forest", "weight", 0), -0.5, "negative"),
+    (("forest", "weight", 0), 7.0, "no more than 1"),
+    (("forest", "weight", -1), 0.9, "the same sum"),
     (("forest", "attributes", "columns"), [], "attributes"),
 ]
 
@@ -870,13 +879,17 @@ def test_a_mutated_forest_is_refused_or_predicts(stored, data):
         (("selection", 0, "share"), float("nan")),
         pytest.param(("selection", 0, "share"), 10**400, id="huge"),
         (("selection", 0, "loss"), float("nan")),
-        (("forest", "shares", 0, 0), 0.0),
-        (("forest", "kind"), [1, 1]),
     ],
 )
 def test_shares_that_do_not_add_up_are_refused(stored, path, value):
-    with pytest.raises(ValueError, match=r"share|loss"):
+    with pytest.raises(ValueError, match=r"share|loss|selection says"):
         CalibrationForest.from_dict(replaced(stored, path, value))
+
+
+def test_weights_that_leave_another_share_to_the_scores_are_refused(stored):
+    halved = [weight / 2 for weight in stored["forest"]["weight"]]
+    with pytest.raises(ValueError, match="but selection says"):
+        CalibrationForest.from_dict(replaced(stored, ("forest", "weight"), halved))
 
 
 def test_a_forest_of_margins_cannot_become_one_of_logits():

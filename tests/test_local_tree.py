@@ -15,15 +15,9 @@ from caltree import CalibrationTree
 from caltree.folds import make_folds
 from caltree.metrics import log_loss, rmse
 
-from .helpers import assert_probabilities, make_frame, make_rows
+from .helpers import FIXED, assert_probabilities, fixed_tree, make_frame, make_rows
 
-FIXED = {"splits": "residual", "pruning": None, "do_no_harm": False}
 CANDIDATES = ["leave alone", "global", "local"]
-
-
-def fixed(**params):
-    """A tree that chooses nothing by cross-validation."""
-    return CalibrationTree(**{**FIXED, **params})
 
 
 def fitted(tree):
@@ -65,12 +59,8 @@ def test_scores_that_are_right_are_left_alone(seed, objective):
     new = np.array([0.0, 1e-300, 0.3, 1.0])
     assert np.array_equal(tree.predict_proba(X[:4], new), np.column_stack([1 - new, new]))
     assert tree.get_n_leaves() == 1 and not tree.feature_importances_.any()
-    # The tree says the same: the log-odds of the score, half of them for and half against.
-    assert tree.to_text().splitlines()[-3:] == [
-        "(n=600)",
-        "F[0] =  0.00 - 0.50 S[1]",
-        "F[1] =  0.00 + 0.50 S[1]",
-    ]
+    assert tree.tree_.share_of_scores == tree.levels_[0]["share"] == 1.0
+    assert tree.to_text().splitlines()[-2:] == ["(n=600)", "the scores as they are"]
 
 
 def test_three_classes_that_are_right_are_left_alone():
@@ -86,21 +76,36 @@ def test_three_classes_that_are_right_are_left_alone():
     assert np.array_equal(tree.predict_proba(noise(900), logits), softmax(logits, axis=1))
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_scores_that_are_wrong_everywhere_are_calibrated_globally(seed):
-    X = noise(600)
+def wrong_everywhere(seed):
     y, scores = rows_with_shift(0.0, 600, seed)
-    wrong = expit(2.5 * np.log(scores / (1 - scores)) + 1)
+    return noise(600), y, expit(2.5 * np.log(scores / (1 - scores)) + 1)
+
+
+def test_noise_seldom_makes_a_tree():
+    trees = [CalibrationTree().fit(*wrong_everywhere(seed)) for seed in range(20)]
+    assert sum(chosen(tree) == ["global"] for tree in trees) >= 16
+
+
+@pytest.mark.parametrize("seed", [0, 2, 3])
+def test_scores_that_are_wrong_everywhere_are_calibrated_globally(seed):
+    X, y, wrong = wrong_everywhere(seed)
     tree = CalibrationTree().fit(X, y, wrong)
     assert chosen(tree) == ["global"]
     assert tree.get_n_leaves() == 1 and (tree.apply(X) == 0).all()
     calibrated = tree.predict_proba(X, wrong)
     assert rmse(y, calibrated) < rmse(y, wrong) - 0.01
-    odds = np.log(calibrated[:, 1] / calibrated[:, 0])
+    root = fixed_tree(max_depth=0).fit(X, y, wrong).predict_proba(X, wrong)
+    odds = np.log(root[:, 1] / root[:, 0])
     slope, intercept = np.polyfit(np.log(wrong / (1 - wrong)), odds, 1)
     assert slope == pytest.approx(0.4, abs=0.15) and intercept == pytest.approx(-0.4, abs=0.4)
-    root = fixed(max_depth=0).fit(X, y, wrong)
-    assert np.array_equal(root.predict_proba(X, wrong), calibrated)
+    share = tree.tree_.share_of_scores
+    raw = np.column_stack([1 - wrong, wrong])
+    assert 0 < share < 0.5 and tree.tree_.weight.tolist() == pytest.approx([1 - share])
+    np.testing.assert_allclose(calibrated, share * raw + (1 - share) * root, rtol=0, atol=1e-15)
+    # Without averages it is the one or the other.
+    tree = CalibrationTree(path_averaging=False).fit(X, y, wrong)
+    assert chosen(tree) == ["global"]
+    assert np.array_equal(root, tree.predict_proba(X, wrong))
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -111,7 +116,7 @@ def test_scores_that_are_wrong_in_a_region_are_calibrated_there(n_classes):
     assert chosen(tree) == ["local"] and tree.get_n_leaves() > 1
     calibrated = tree.predict_proba(X_new, scores_new)
     assert_probabilities(calibrated)
-    root = fixed(max_depth=0).fit(X, y, scores).predict_proba(X_new, scores_new)
+    root = fixed_tree(max_depth=0).fit(X, y, scores).predict_proba(X_new, scores_new)
     assert squared_error(calibrated, y_new) < 0.75 * squared_error(root, y_new)
     assert squared_error(root, y_new) < 0.9 * squared_error(scores_new, y_new)
 
@@ -140,7 +145,7 @@ def test_the_losses_that_were_compared(objective):
     assert found["leave alone"] == pytest.approx(loss(y, scores))
     held_out = np.empty(scores.shape)
     for train, test in make_folds(5, y.astype(np.uint16), None, None):
-        root = fixed(max_depth=0).fit(X[train], y[train], scores[train])
+        root = fixed_tree(max_depth=0).fit(X[train], y[train], scores[train])
         held_out[test] = root.predict_proba(X[test], scores[test])
     # Scores are scaled by those of all rows, and the penalty with them.
     assert found["global"] == pytest.approx(loss(y, held_out), rel=1e-3)
@@ -154,7 +159,7 @@ def test_without_do_no_harm_nothing_is_compared():
     assert tree.selection_ == []
     assert not np.array_equal(tree.predict_proba(X, scores)[:, 1], scores)
     assert "leave alone" not in tree.to_text()
-    grown = fixed(min_samples_leaf=1).fit(X, y, scores)
+    grown = fixed_tree(min_samples_leaf=1).fit(X, y, scores)
     assert grown.get_n_leaves() > 100 and grown.pruning_alpha_ is None
 
 
@@ -166,7 +171,7 @@ def test_harm_is_avoided_however_the_tree_is_pruned(pruning, splits):
     y, scores = rows_with_shift(0.0, 600)
     tree = CalibrationTree(**params).fit(X, y, scores)
     assert chosen(tree) == ["leave alone"] and tree.get_n_leaves() == 1
-    assert fixed(splits="residual").fit(X, y, scores).get_n_leaves() > 20
+    assert fixed_tree(splits="residual").fit(X, y, scores).get_n_leaves() > 20
     tree = CalibrationTree(**params).fit(X, y, scores**3)
     assert chosen(tree) == ["global"] and tree.get_n_leaves() == 1
     X, y, scores = make_rows(400)
@@ -185,7 +190,7 @@ def test_margins_are_never_left_alone(n_classes):
     calibrated = tree.predict_proba(noise(600), margins)
     assert np.abs(calibrated - softmax(margins, axis=1)).mean() < 0.05
     stored = tree.to_dict()
-    stored["selection"] = [{"candidate": "leave alone", "loss": 0.1, "chosen": True}]
+    stored["tree"]["weight"] = [0.9]
     with pytest.raises(ValueError, match="cannot be left alone"):
         CalibrationTree.from_dict(stored)
 
@@ -269,7 +274,7 @@ def test_missing_values_that_training_did_not_have_go_with_most_rows():
 def test_an_attribute_whose_values_are_all_missing_is_never_split_on():
     X, y, scores = make_rows(400)
     X[:, 1] = np.nan
-    tree = fixed().fit(X, y, scores)
+    tree = fixed_tree().fit(X, y, scores)
     assert set(tree.tree_.attribute) == {-1, 0, 2}
 
 
@@ -297,7 +302,7 @@ def categories_of(n_categories, n_rows, seed):
 def test_many_categories_that_say_nothing_are_not_split_on(seed):
     _, frame = categories_of(300, 3000, seed)
     y, scores = rows_with_shift(0.0, 3000, seed)
-    assert fixed().fit(frame, y, scores).get_n_leaves() == 1
+    assert fixed_tree().fit(frame, y, scores).get_n_leaves() == 1
     assert chosen(CalibrationTree().fit(frame, y, scores)) == ["leave alone"]
 
 
@@ -334,7 +339,7 @@ def test_splits_by_gain_ratio_with_shrunken_models(objective):
     assert not tree.feature_importances_.any()
     leaves, counts = np.unique(tree.apply(frame), return_counts=True)
     assert np.array_equal(tree.tree_.n_rows[leaves], counts)
-    grown = fixed(splits="gain_ratio").fit(frame, y, scores)
+    grown = fixed_tree(splits="gain_ratio").fit(frame, y, scores)
     colour = list(frame.columns).index("colour")
     on_colour = grown.tree_.n_children[grown.tree_.attribute == colour]
     assert len(on_colour) > 0 and (on_colour == 3).all()
@@ -420,7 +425,7 @@ def test_a_larger_penalty_moves_node_models_towards_the_scores(n_classes):
     X, y, scores = make_rows(400, n_classes)
     distances = []
     for penalty in (1e-3, 1.0, 30.0, 1e3, 1e5, 1e9):
-        tree = fixed(max_depth=1, penalty=penalty).fit(X, y, scores)
+        tree = fixed_tree(max_depth=1, penalty=penalty).fit(X, y, scores)
         distances.append(np.abs(tree.predict_proba(X, scores) - scores).max())
     assert distances == sorted(distances, reverse=True)
     assert distances[0] > 0.3 and distances[-1] < 1e-6
@@ -428,7 +433,7 @@ def test_a_larger_penalty_moves_node_models_towards_the_scores(n_classes):
 
 def test_a_larger_penalty_moves_node_models_of_margins_towards_nothing():
     X, y, scores = make_rows(400, 3)
-    tree = fixed(max_depth=1, penalty=1e9, score_type="margin").fit(X, y, scores)
+    tree = fixed_tree(max_depth=1, penalty=1e9, score_type="margin").fit(X, y, scores)
     np.testing.assert_allclose(tree.predict_proba(X, scores), 1 / 3, rtol=0, atol=1e-6)
 
 
@@ -437,14 +442,14 @@ def test_cuts_are_made_between_bins(max_bins):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((600, 1))
     y, scores = rows_with_shift(2 * np.sin(4 * X[:, 0]), 600)
-    model = fixed(max_bins=max_bins).fit(X, y, scores).tree_
+    model = fixed_tree(max_bins=max_bins).fit(X, y, scores).tree_
     cuts = np.unique(model.threshold[model.attribute == 0])
     assert 1 <= len(cuts) <= max_bins - 1
     # Each bin has its share of the rows.
     expected = np.quantile(X, np.arange(1, max_bins) / max_bins)
     for cut in cuts:
         assert np.abs(expected - cut).min() < 0.02
-    fine = fixed().fit(X, y, scores)
+    fine = fixed_tree().fit(X, y, scores)
     assert len(np.unique(fine.tree_.threshold)) > 2 * max_bins
 
 
@@ -460,20 +465,20 @@ def test_a_value_that_many_rows_have_is_a_bin_of_its_own():
 def test_few_distinct_values_are_their_own_bins():
     X, y, scores = make_rows(400, round_to=1)
     n_values = max(len(np.unique(column)) for column in X.T)
-    expected = fitted(fixed(max_bins=n_values).fit(X, y, scores))
+    expected = fitted(fixed_tree(max_bins=n_values).fit(X, y, scores))
     for max_bins in (n_values + 1, 255, 65_534):
-        assert fitted(fixed(max_bins=max_bins).fit(X, y, scores)) == expected
+        assert fitted(fixed_tree(max_bins=max_bins).fit(X, y, scores)) == expected
 
 
 def test_limits_of_growth_are_obeyed():
     X, y, scores = make_rows(500, round_to=1)
     for depth in range(4):
-        assert fixed(max_depth=depth).fit(X, y, scores).get_depth() == depth
+        assert fixed_tree(max_depth=depth).fit(X, y, scores).get_depth() == depth
     for least in (2, 50, 100.5, 501):
-        model = fixed(min_samples_split=least).fit(X, y, scores).tree_
+        model = fixed_tree(min_samples_split=least).fit(X, y, scores).tree_
         assert (model.n_rows[model.attribute >= 0] >= least).all()
     for least in (1, 40, 80.5):
-        model = fixed(min_samples_leaf=least).fit(X, y, scores).tree_
+        model = fixed_tree(min_samples_leaf=least).fit(X, y, scores).tree_
         assert model.n_rows[model.attribute < 0].min() >= least and model.n_nodes > 1
     assert model.n_children[model.attribute >= 0].tolist() == [2] * (model.n_leaves - 1)
 
@@ -481,9 +486,7 @@ def test_limits_of_growth_are_obeyed():
 def test_stronger_pruning_leaves_fewer_leaves():
     X, y, scores = make_rows(500)
     leaves = [
-        CalibrationTree(splits="residual", pruning=pruning, do_no_harm=False)
-        .fit(X, y, scores)
-        .get_n_leaves()
+        fixed_tree(pruning=pruning).fit(X, y, scores).get_n_leaves()
         for pruning in (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 1.0)
     ]
     assert leaves == sorted(leaves, reverse=True)
@@ -615,8 +618,8 @@ def test_weights_are_numbers_of_rows(seed, n_classes, max_bins):
     times = np.random.default_rng(seed).integers(1, 4, 150)
     place = np.repeat(np.arange(150), times)
     params = {"max_depth": 2, "max_bins": max_bins}
-    weighted = fixed(**params).fit(X, y, scores, times.astype(float))
-    repeated = fixed(**params).fit(X[place], y[place], scores[place])
+    weighted = fixed_tree(**params).fit(X, y, scores, times.astype(float))
+    repeated = fixed_tree(**params).fit(X[place], y[place], scores[place])
     assert np.array_equal(weighted.tree_.n_rows, repeated.tree_.n_rows)
     np.testing.assert_allclose(weighted.tree_.gain, repeated.tree_.gain, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(
@@ -661,7 +664,7 @@ def test_importances_point_to_the_attribute_that_carries_the_miscalibration(carr
     importances = tree.feature_importances_
     assert importances.sum() == pytest.approx(1.0) and importances.min() >= 0
     assert importances[carrier] > 0.8
-    grown = fixed().fit(X, y, scores)
+    grown = fixed_tree().fit(X, y, scores)
     sums = np.bincount(
         grown.tree_.attribute[grown.tree_.attribute >= 0],
         grown.tree_.gain[grown.tree_.attribute >= 0],
@@ -734,8 +737,8 @@ def test_probabilities_and_their_log_odds_give_the_same_tree():
 def test_margins_of_any_scale_give_the_same_probabilities(scale):
     X, y, scores = make_rows(300, 3)
     margins = np.log(scores)
-    expected = fixed(score_type="margin", max_depth=2).fit(X, y, margins)
-    tree = fixed(score_type="margin", max_depth=2).fit(X, y, scale * margins)
+    expected = fixed_tree(score_type="margin", max_depth=2).fit(X, y, margins)
+    tree = fixed_tree(score_type="margin", max_depth=2).fit(X, y, scale * margins)
     np.testing.assert_allclose(
         tree.predict_proba(X, scale * margins),
         expected.predict_proba(X, margins),
@@ -809,7 +812,8 @@ def test_constant_scores_that_say_nothing():
     y = ((X[:, 0] > 0) ^ (np.arange(400) % 5 == 0)).astype(int)
     for constant in (0.5, 0.0, 1.0, 1e-320):
         scores = np.full(400, constant)
-        tree = CalibrationTree().fit(X, y, scores)
+        assert chosen(CalibrationTree().fit(X, y, scores)) == ["local"]
+        tree = CalibrationTree(path_averaging=False).fit(X, y, scores)
         assert chosen(tree) == ["local"]
         calibrated = tree.predict_proba(X, scores)
         for region in (X[:, 0] > 0, X[:, 0] <= 0):
@@ -830,7 +834,7 @@ def test_one_row_a_class(n_classes, splits, do_no_harm):
     tree = CalibrationTree(splits=splits, cv=2, do_no_harm=do_no_harm).fit(X, y, scores)
     assert tree.get_n_leaves() == 1
     assert_probabilities(tree.predict_proba(X, scores))
-    grown = fixed(min_samples_split=2, min_samples_leaf=1).fit(X, y, scores)
+    grown = fixed_tree(min_samples_split=2, min_samples_leaf=1).fit(X, y, scores)
     assert grown.get_n_leaves() == n_classes
     assert_probabilities(grown.predict_proba(X, scores))
 
@@ -838,7 +842,7 @@ def test_one_row_a_class(n_classes, splits, do_no_harm):
 def test_fewer_rows_than_folds():
     with pytest.raises(ValueError, match="cv=5 needs at least 5 rows, got 2"):
         CalibrationTree().fit([[0], [1]], [0, 1], [0.2, 0.7])
-    tree = fixed().fit([[0], [1]], [0, 1], [0.2, 0.7])
+    tree = fixed_tree().fit([[0], [1]], [0, 1], [0.2, 0.7])
     assert_probabilities(tree.predict_proba([[0], [1]], [0.2, 0.7]))
 
 

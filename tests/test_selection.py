@@ -185,7 +185,7 @@ def test_held_out_losses_of_trees_of_shrunken_node_models(n_classes, splits):
         margins[test[80:]] = -margins[test[:80]]
         folds.append((np.setdiff1d(np.arange(480), test), test))
     params = {"splits": splits, "score_type": "margin"}
-    tree = CalibrationTree(cv=folds, **params).fit(X, y, margins)
+    tree = CalibrationTree(cv=folds, path_averaging=False, **params).fit(X, y, margins)
 
     def held_out(**changes):
         """Predictions minus truth, fold by fold, of trees that are fitted to the others."""
@@ -227,10 +227,15 @@ def test_a_tree_predicts_as_it_was_judged(score_type, shape, extremes):
     cv = [(np.flatnonzero(~fold), np.flatnonzero(fold))]
     params = {"score_type": score_type, "extremes": extremes, "cv": cv, "splits": "residual"}
     tree = CalibrationTree(**params).fit(X, y, scores)
-    losses = {row["candidate"]: row["loss"] for row in tree.selection_}
     strengths, path = tree.pruning_path_
-    assert losses["global"] == pytest.approx(path[-1], rel=1e-9)
-    assert losses["local"] == pytest.approx(path[strengths == tree.pruning_alpha_][-1], rel=1e-9)
+    levels = {row["level"]: row["loss"] for row in tree.levels_}
+    alone = {row["candidate"]: row["loss"] for row in tree.selection_}
+    assert alone["global"] == levels["global"] == pytest.approx(path[-1], rel=1e-9)
+    pruned = pytest.approx(path[strengths == tree.pruning_alpha_][-1], rel=1e-9)
+    assert levels["pruned tree"] == pruned
+    assert alone["local"] <= min(levels.values()) * (1 + 1e-9)
+    tree = CalibrationTree(**params, path_averaging=False).fit(X, y, scores)
+    assert [row["loss"] for row in tree.selection_][-1] == pruned
 
 
 # The choice of the pruning strength

@@ -444,11 +444,13 @@ def test_malformed_trees_of_shrunken_node_models_are_refused(stored_local, path,
 
 def test_margins_are_neither_left_alone_nor_probabilities_to_correct(stored_local):
     message = "margins of a stored calibrator cannot be left alone"
-    selection = [
-        {**row, "chosen": row["candidate"] == "leave alone"} for row in stored_local["selection"]
-    ]
-    assert_refused({**stored_local, "selection": selection}, ("score_type",), "margin", message)
-    assert_refused({**stored_local, "score_type": "margin"}, ("tree", "offset"), True, message)
+    tree = stored_local["tree"]
+    halved = {**tree, "weight": [weight / 2 for weight in tree["weight"]]}
+    assert_refused({**stored_local, "tree": halved}, ("score_type",), "margin", message)
+    whole = [float(attribute < 0) for attribute in tree["attribute"]]
+    alone = {**stored_local, "tree": {**tree, "weight": whole}}
+    CalibrationTree.from_dict({**alone, "score_type": "margin"})
+    assert_refused({**alone, "score_type": "margin"}, ("tree", "offset"), True, message)
 
 
 def replaced(stored, path, value):

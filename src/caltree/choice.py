@@ -16,10 +16,12 @@ Selection: TypeAlias = list[dict[str, Any]]
 
 OBJECTIVES = ("rmse", "log_loss")
 LEAVE_ALONE, GLOBAL, LOCAL = "leave alone", "global", "local"
-# By how many standard errors calibrated scores must be better before the scores are touched.
-DEMANDED = 2.0
-# Up to how many standard errors count for nothing: then the simpler is taken.
-TIE = 0.5
+# By how many standard errors calibrated scores must be better before the scores are touched: by
+# either loss, and by more of log loss, of which a few rows may have most.
+DEMANDED = {"rmse": 2.0, "log_loss": 3.0}
+# Up to how many standard errors count for nothing: then the simpler is taken. Where one model for
+# all rows would do, a tree must show more.
+TIE, TIE_WITH_GLOBAL = 0.5, 1.0
 _STEPS_OF_LEANING = 7
 _SMALLEST_PROBABILITY = 1e-15
 _LARGEST_LOSS = 1e300
@@ -70,16 +72,16 @@ class Judge:
         """RMSE, or log loss."""
         return mean_loss(self.losses(predictions), self.weights, self.objective)
 
-    def is_tie(self, simpler: Floats, other: Floats) -> bool:
+    def is_tie(self, simpler: Floats, other: Floats, margin: float = TIE) -> bool:
         """Whether the simpler prediction is as good as another, but for chance."""
         excess = standard_errors(self.losses(simpler), self.losses(other), self.weights)
-        return excess <= TIE
+        return excess <= margin
 
     def helps(self, raw: Floats, calibrated: Floats) -> bool:
         """Whether calibrated scores are better than raw ones without a doubt.
 
-        By both losses: few mistakes of an almost perfect classifier may sway either of them, but
-        not so easily both.
+        By both losses: few mistakes of an almost perfect classifier may sway one of them, but not
+        so easily both.
         """
         return all(
             standard_errors(
@@ -87,8 +89,8 @@ class Judge:
                 row_losses(calibrated, self.labels, objective),
                 self.weights,
             )
-            > DEMANDED
-            for objective in OBJECTIVES
+            > demanded
+            for objective, demanded in DEMANDED.items()
         )
 
     def lean(self, raw: Floats, calibrated: Floats) -> float:

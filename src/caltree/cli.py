@@ -122,7 +122,7 @@ def _show(comparison: Comparison) -> None:
     import click
     from rich.console import Console
 
-    from .demo import N_TRAINING
+    from .demo import N_TRAINING, SHOWN_DEPTH
 
     click.echo(
         f"{N_TRAINING:,} made-up loans: a naive Bayes model estimates the probability of a "
@@ -131,10 +131,10 @@ def _show(comparison: Comparison) -> None:
     )
     Console().print(_table(comparison))
     click.echo(
-        "\nThe calibration tree. S is the score of naive Bayes as log-odds; the calibrated\n"
-        "probabilities are the softmax of the F:\n"
+        "\nThe top of the calibration tree. S is the score of naive Bayes as log-odds; a node's\n"
+        "probabilities are the softmax of its F, and all nodes on the way to a leaf have a share:\n"
     )
-    click.echo(comparison.tree.to_text())
+    click.echo(comparison.tree.to_text(max_depth=SHOWN_DEPTH))
 
 
 def _table(comparison: Comparison) -> Table:

@@ -29,6 +29,7 @@ Floats = npt.NDArray[np.float64]
 
 N_TRAINING = 5_000
 N_TEST = 20_000
+SHOWN_DEPTH = 2
 ATTRIBUTES = (
     "contract",
     "age",

@@ -29,7 +29,8 @@ def make_folds(cv: Any, labels: Labels, keep: Mask | None, random_state: Any) ->
         if n_rows < n_folds:
             raise ValueError(
                 f"cv={n_folds} needs at least {n_folds} rows, got {n_rows}; use fewer folds, or "
-                "choose nothing: do_no_harm=False, fixed splits, pruning and boosting_iterations"
+                "choose nothing: do_no_harm=False, path_averaging=False, and fixed splits, pruning "
+                "and boosting_iterations"
             )
         rows = np.arange(n_rows, dtype=np.uint32)
         if random_state is not None:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from . import _core
 from .attributes import Attributes
@@ -132,8 +133,7 @@ class ForestModel:
 
         A split counts for as much as the nodes below it.
         """
-        tree = np.searchsorted(self.roots, np.arange(len(self.attribute)), side="right") - 1
-        below = self._weight_of_trees[tree] - self._weight_so_far
+        below = self._weight_of_trees[self._tree_of_nodes] - self._weight_so_far
         return shares_of_gain(self.attribute, self.gain * below, len(self.attributes.columns))
 
     def probabilities(self, matrix: Floats, log_odds: Floats, offset: Floats | None) -> Floats:
@@ -142,6 +142,10 @@ class ForestModel:
         if self.n_states > 1:
             return found
         return np.hstack([self._weight_of_trees.sum() - found, found])
+
+    @property
+    def _tree_of_nodes(self) -> npt.NDArray[np.intp]:
+        return np.searchsorted(self.roots, np.arange(len(self.attribute)), side="right") - 1
 
     @cached_property
     def _weight_so_far(self) -> Floats:
@@ -205,9 +209,12 @@ class ForestModel:
         if self.parameters.shape[2] < 2 or self.n_states == 2:
             raise ValueError("a stored forest has node models of no known shape")
         children = [int(root) for root in self.roots]
+        if children[0] != 0 or (np.diff(self.roots) <= 0).any():
+            raise ValueError("roots of a stored forest must rise from 0")
+        ends = np.append(self.roots[1:], len(self.attribute))[self._tree_of_nodes]
         for node in np.flatnonzero(self.attribute >= 0):
             first = int(self.first_child[node])
-            if first <= node or first + int(self.n_children[node]) > len(self.attribute):
+            if first <= node or first + int(self.n_children[node]) > ends[node]:
                 raise ValueError(f"node {node} of a stored forest has children it cannot have")
             children += range(first, first + int(self.n_children[node]))
             check_split(self, int(node), n_attributes)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from .choice import GLOBAL, LEAVE_ALONE, LOCAL, Judge, Selection, is_number
+from .choice import GLOBAL, LEAVE_ALONE, LOCAL, TIE_WITH_GLOBAL, Judge, Selection, is_number
 from .folds import Fold
 from .problem import Problem
 from .shares import best_shares
@@ -73,7 +73,8 @@ class Levels:
         ties = (shares for shares in averages if self.judge.is_tie(self._mean(shares), aim))
         local = next(ties, whole)
         root = self.only(0)
-        return local, root if self.judge.is_tie(self._mean(root), aim) else local
+        is_enough = self.judge.is_tie(self._mean(root), aim, TIE_WITH_GLOBAL)
+        return local, root if is_enough else local
 
     def only(self, level: int) -> Floats:
         """The shares if one level is to count; the last is the pruned tree."""
@@ -124,12 +125,15 @@ class Levels:
 
     def _shares(self, sizes: Sequence[int]) -> Floats:
         """The shares of some sizes, together with the pruned tree and the raw scores."""
-        used = [*range(self._n_raw), *(self._n_raw + size for size in sizes)]
-        used.append(self._n_raw + len(self.sizes))
-        shares = np.zeros(self._n_raw + len(self.predictions))
-        candidates = self._candidates()[used]
-        judge = self.judge
-        shares[used] = best_shares(candidates, judge.labels, judge.weights, judge.objective)
+        candidates, judge = self._candidates(), self.judge
+        used: list[int] = []
+        last = self._n_raw + len(self.sizes)
+        for level in [*range(self._n_raw), *(self._n_raw + size for size in sizes), last]:
+            # Of levels that say the same the simplest is enough.
+            if not any(np.array_equal(candidates[level], candidates[other]) for other in used):
+                used.append(level)
+        shares = np.zeros(len(candidates))
+        shares[used] = best_shares(candidates[used], judge.labels, judge.weights, judge.objective)
         return shares
 
 

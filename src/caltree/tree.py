@@ -69,11 +69,12 @@ class CalibrationTree(AttributeCalibrator):
         ... rows left whole, and pruned, and the probabilities are averaged, by the shares that
         have the lowest cross-validated loss. Otherwise the leaf alone decides.
     do_no_harm : bool, default=True
-        Leave the scores alone if cross-validation does not show, by two standard errors of both
-        squared error and log loss, that calibrating them helps; and where things are as good but
-        for half a standard error, take the simpler: one model for all rows before a tree, larger
-        regions before smaller, raw scores before calibrated ones, as far as they go. Margins,
-        which are no probabilities, cannot be left alone.
+        Leave the scores alone if cross-validation does not show that calibrating them helps: by
+        two standard errors of the squared error and three of the log loss. Calibrate them
+        globally, by the root's model, if it does not show by one standard error that the tree
+        helps more. Of averages that differ by less than a half, take the one with the larger
+        regions and the larger share of raw scores. Margins, which are no probabilities, cannot
+        be left alone.
     min_samples_split : int or float, default=8
         A node with fewer rows is not split.
     min_samples_leaf : int or float, default=2
