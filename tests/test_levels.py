@@ -56,10 +56,11 @@ def made_levels(qualities, *, raw=0.0, n_rows=600, noise=0.8, seed=0, objective=
         p = 1 / (1 + np.exp(-(quality * truth + noise * rng.standard_normal(n_rows))))
         return np.column_stack([1 - p, p])
 
+    known = qualities if raw is None else [raw, *qualities]
     return Levels(
         level_sizes(15 * 4.0 ** (len(qualities) - 2)),
-        np.array([said(quality) for quality in qualities]),
-        None if raw is None else said(raw),
+        np.array([said(quality) for quality in known]),
+        raw is not None,
         Judge(labels, None, objective),
     )
 
@@ -110,7 +111,7 @@ def test_one_model_for_all_rows_will_do_where_a_tree_knows_no_better():
 def test_without_averages_it_is_the_pruned_tree_or_the_root():
     for qualities, expected in (([0.5, 0, 0, 2.0], [0, 0, 1]), ([2.0, 0, 0, 1], [0, 1, 0])):
         levels = made_levels(qualities)
-        one = Levels(levels.sizes[:1], levels.predictions[[0, -1]], levels.raw, levels.judge)
+        one = Levels(levels.sizes[:1], levels.candidates[[0, 1, -1]], True, levels.judge)
         local, best = one.simplest(averaging=False)
         assert local.tolist() == [0, 0, 1]
         assert best.tolist() == expected
@@ -132,9 +133,9 @@ def test_scores_that_are_as_good_are_left_alone():
 
 def test_levels_that_say_the_same_share_nothing():
     levels = made_levels([1.0, 1.0, 1.0, 1.0])
-    predictions = levels.predictions.copy()
-    predictions[1] = predictions[3] = predictions[0]
-    same = Levels(levels.sizes, predictions, levels.raw, levels.judge)
+    candidates = levels.candidates.copy()
+    candidates[2] = candidates[4] = candidates[1]
+    same = Levels(levels.sizes, candidates, True, levels.judge)
     shares = same.whole_average()
     assert shares[1] > 0.2 and shares[2] == shares[4] == 0
 

@@ -48,6 +48,7 @@ CALIBRATORS: Mapping[str, Entry] = {
 VARIANTS: Mapping[str, Entry] = {
     "tree_residual": Entry(lambda seed: CalibrationTree(splits="residual")),
     "tree_gain_ratio": Entry(lambda seed: CalibrationTree(splits="gain_ratio")),
+    "tree_leaves": Entry(lambda seed: CalibrationTree(path_averaging=False)),
     "tree_always": Entry(lambda seed: CalibrationTree(do_no_harm=False)),
     "tree_stiff": Entry(lambda seed: CalibrationTree(penalty=1.0)),
     "forest_small": Entry(lambda seed: CalibrationForest(25, random_state=seed)),

@@ -47,10 +47,10 @@ class Levels:
     """What the levels of the folds' trees say about the rows held out from them."""
 
     sizes: Floats
-    predictions: Floats
-    """One a size and one of the pruned tree, x rows x classes."""
-    raw: Floats | None
-    """The scores as they are, if these may be left alone."""
+    candidates: Floats
+    """What each size says, and the pruned tree, x rows x classes; first of all, the raw scores."""
+    has_raw: bool
+    """Whether they are there: only if they may be left alone."""
     judge: Judge
 
     def whole_average(self) -> Floats:
@@ -78,22 +78,20 @@ class Levels:
 
     def only(self, level: int) -> Floats:
         """The shares if one level is to count; the last is the pruned tree."""
-        n_levels = len(self.predictions)
-        shares = np.zeros(n_levels + self._n_raw)
-        shares[self._n_raw + level % n_levels] = 1.0
-        return shares
+        n_levels = len(self.sizes) + 1
+        return np.asarray(np.eye(self.has_raw + n_levels)[self.has_raw + level % n_levels])
 
     def select(self, local: Floats, best: Floats, *, may_average: bool) -> tuple[Selection, Floats]:
         """Leave the scores alone, or take the best average: what was chosen, and its shares."""
-        shares, name = best, GLOBAL if np.array_equal(best, self.only(0)) else LOCAL
+        shares, name = best, LOCAL if best[self.has_raw + 1 :].any() else GLOBAL
         candidates = {GLOBAL: self._mean(self.only(0)), LOCAL: self._mean(local)}
-        if self.raw is not None:
-            average, alone = self._mean(best), np.eye(len(best))[0]
-            candidates = {LEAVE_ALONE: self.raw, **candidates}
-            if not self.judge.helps(self.raw, average):
+        if self.has_raw:
+            raw, average, alone = self.candidates[0], self._mean(best), np.eye(len(best))[0]
+            candidates = {LEAVE_ALONE: raw, **candidates}
+            if not self.judge.helps(raw, average):
                 shares, name = alone, LEAVE_ALONE
             elif may_average:
-                share = self.judge.lean(self.raw, average)
+                share = self.judge.lean(raw, average)
                 shares = share * alone + (1.0 - share) * best
         selection = [
             {"candidate": key, "loss": self.judge.loss(value), "chosen": key == name}
@@ -103,32 +101,21 @@ class Levels:
 
     def table(self, shares: Floats) -> list[dict[str, Any]]:
         """The levels, the loss of each, and what it counts for."""
-        names = [*map(size_name, self.sizes), PRUNED]
-        if self.raw is not None:
-            names = [LEAVE_ALONE, *names]
+        names = [LEAVE_ALONE] * self.has_raw + [*map(size_name, self.sizes), PRUNED]
         return [
             {"level": name, "loss": self.judge.loss(candidate), "share": float(share)}
-            for name, candidate, share in zip(names, self._candidates(), shares, strict=True)
+            for name, candidate, share in zip(names, self.candidates, shares, strict=True)
         ]
 
-    @property
-    def _n_raw(self) -> int:
-        return 0 if self.raw is None else 1
-
-    def _candidates(self) -> Floats:
-        if self.raw is None:
-            return self.predictions
-        return np.concatenate([self.raw[np.newaxis], self.predictions])
-
     def _mean(self, shares: Floats) -> Floats:
-        return np.asarray(np.tensordot(shares, self._candidates(), 1))
+        return np.asarray(np.tensordot(shares, self.candidates, 1))
 
     def _shares(self, sizes: Sequence[int]) -> Floats:
         """The shares of some sizes, together with the pruned tree and the raw scores."""
-        candidates, judge = self._candidates(), self.judge
+        candidates, judge = self.candidates, self.judge
         used: list[int] = []
-        last = self._n_raw + len(self.sizes)
-        for level in [*range(self._n_raw), *(self._n_raw + size for size in sizes), last]:
+        first, last = int(self.has_raw), len(candidates) - 1
+        for level in [*range(first), *(first + size for size in sizes), last]:
             # Of levels that say the same the simplest is enough.
             if not any(np.array_equal(candidates[level], candidates[other]) for other in used):
                 used.append(level)
@@ -150,26 +137,24 @@ def held_out_levels(
 ) -> Levels:
     """What the trees of the folds say, level by level, about the rows they did not see."""
     held_out = np.concatenate([test for _, test in folds])
-    predictions = np.empty((len(sizes) + 1, len(held_out), problem.n_classes))
+    raw = problem.raw if may_leave_alone else None
+    has_raw = raw is not None
+    candidates = np.empty((has_raw + len(sizes) + 1, len(held_out), problem.n_classes))
+    if raw is not None:
+        candidates[0] = raw[held_out]
     begin = 0
     for tree, (_, test) in zip(grown, folds, strict=True):
         end = begin + len(test)
         odds = np.asfortranarray(problem.odds[test])
         offset = None if problem.offset is None else np.asfortranarray(problem.offset[test])
         matrix = problem.matrix[test]
-        for level, shares in enumerate(np.eye(len(sizes) + 1)):
+        for level, shares in enumerate(np.eye(len(sizes) + 1), start=int(has_raw)):
             arrays = _core.finished_tree(*tree, alpha, sizes, shares)
             model = problem.tree(arrays, boosted=boosted)
-            predictions[level, begin:end] = model.probabilities(matrix, odds, offset)
+            candidates[level, begin:end] = model.probabilities(matrix, odds, offset)
         begin = end
     weights = None if problem.weights is None else problem.weights[held_out]
-    raw = problem.raw if may_leave_alone else None
-    return Levels(
-        sizes,
-        predictions,
-        None if raw is None else raw[held_out],
-        Judge(problem.labels[held_out], weights, objective),
-    )
+    return Levels(sizes, candidates, has_raw, Judge(problem.labels[held_out], weights, objective))
 
 
 def checked_levels(stored: Any) -> list[dict[str, Any]]:
