@@ -41,8 +41,9 @@ class CalibrationForest(AttributeCalibrator):
     Every tree is grown on a bootstrap sample; every other tree may split on the scores, too. How
     small the regions should be is not asked: each tree is read at several sizes, from the root
     alone down to a few rows, and the rows it did not see say how much each size counts for. So do
-    the scores as they are, and unless the forest is better than these by two standard errors they
-    are left alone.
+    the scores as they are, which keep the largest share that costs nothing; and unless the forest
+    is better than these without much doubt, by two standard errors of the squared error and three
+    of the log loss, they are left alone.
 
     Parameters
     ----------
