@@ -195,6 +195,20 @@ def test_margins_are_never_left_alone(n_classes):
         CalibrationTree.from_dict(stored)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3, 10])
+@pytest.mark.parametrize("sharper", [3, 30])
+def test_scores_that_are_far_too_sure_are_made_less_so(n_classes, sharper):
+    rng = np.random.default_rng(n_classes)
+    logits = rng.normal(0, 1.5, (1500, n_classes))
+    y = np.argmax(logits + rng.gumbel(size=logits.shape), axis=1)
+    scores = softmax(sharper * logits, axis=1)
+    right = log_loss(y, softmax(logits, axis=1))
+    assert log_loss(y, scores) > 1.3 * right
+    tree = fixed_tree(max_depth=0).fit(np.zeros((1500, 1)), y, scores)
+    # Of the scores that are cut off something is lost for good.
+    assert log_loss(y, tree.predict_proba(np.zeros((1500, 1)), scores)) < 1.1 * right
+
+
 # Missing values that mean something
 
 

@@ -152,7 +152,7 @@ def regressors(matrix: Floats, n_classes: int, score_type: ScoreType, extremes: 
         As for :func:`averaged`.
     extremes : {"published", "clip"}
         As for :func:`log_odds`. With "clip" one column will do for the probabilities of two
-        classes.
+        classes, and those of more classes enter as logarithms, cut off likewise.
 
     Returns
     -------
@@ -167,10 +167,12 @@ def regressors(matrix: Floats, n_classes: int, score_type: ScoreType, extremes: 
         # What counts is the softmax: a constant in all logits of a row says nothing.
         blocks = matrix.reshape(len(matrix), -1, n_classes)
         matrix = softmax(blocks, axis=2).reshape(matrix.shape)
-    if matrix.shape[1] == n_classes == 2:
-        check_probabilities(matrix)
-        matrix = matrix[:, 1:]
-    return log_odds(matrix, "probability", extremes)
+    check_probabilities(matrix)
+    if n_classes > 2:
+        # With these any sharpness of all classes together is within reach, as it is not with
+        # log-odds, and the classes of a sure row stay in their order.
+        return np.asfortranarray(np.log(np.maximum(matrix, _SMALLEST_PROBABILITY)))
+    return log_odds(matrix[:, 1:] if matrix.shape[1] == 2 else matrix, "probability", extremes)
 
 
 def uncalibrated(matrix: Floats, n_classes: int, score_type: ScoreType) -> Floats:

@@ -51,16 +51,25 @@ def _share(tree: TreeModel, node: int) -> str:
 
 
 def formulas(tree: TreeModel, node: int, classes: Sequence[Any], decimals: int) -> list[str]:
-    """The node model, F_j = intercept + slope S_j + ..., centred so that the F sum to 0."""
-    centred = tree.coefficients[node] - tree.coefficients[node].mean(axis=0)
+    """The node model, F_j = intercept + slope S_j + ...; a constant in all F says nothing."""
+    coefficients = tree.coefficients[node].copy()
+    # What the scores say before any correction stands at the end: log p[class]. One classifier's
+    # scores are just that, and then it is part of their slopes.
+    joins = tree.offset and tree.n_scores == len(classes)
+    if joins:
+        own = np.arange(len(classes))
+        coefficients[own, 1 + own] += 1.0
+    # Where a class has its own score to go by, the slopes are easier to read as they are.
+    centred = 1 if joins else None
+    coefficients[:, :centred] -= coefficients[:, :centred].mean(axis=0)
     names = score_names(classes, tree.n_scores)
     labels = [f"F[{printable(label)}]" for label in classes]
     width = max(map(len, labels))
-    # What the scores say before any correction stands at the end: log p[class].
-    raws = [f" + log p[{printable(label)}]" if tree.offset else "" for label in classes]
+    apart = tree.offset and not joins
+    raws = [f" + log p[{printable(label)}]" if apart else "" for label in classes]
     return [
         f"{label:<{width}} = {_sum(row, names, decimals)}{raw}"
-        for label, row, raw in zip(labels, centred, raws, strict=True)
+        for label, row, raw in zip(labels, coefficients, raws, strict=True)
     ]
 
 

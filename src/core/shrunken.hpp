@@ -110,7 +110,9 @@ inline double probabilities_of(const double* F, double* p, std::size_t n_states)
 // The scores of other classes are held back more than a class's own.
 inline constexpr double penalty_of_others = 40.0;
 // The root has as far to go as the scores are wrong, its descendants only a little further.
-inline constexpr std::size_t most_root_steps = 50;
+inline constexpr std::size_t most_root_steps = 200;
+inline constexpr double first_damping = 1e-6;  // in units of the rows
+inline constexpr double damping_factor = 10.0;
 inline constexpr std::size_t most_steps = 2;
 inline constexpr int most_halvings = 12;
 // What a step must improve the penalised deviance by to be followed by another.
@@ -149,15 +151,14 @@ class Shrinker {
         } else {  // the parent's fit has left behind what it says of these rows
             for (const Row row : rows) loss += weights_[row] * row_loss_[row];
         }
-        const std::size_t most = is_root ? most_root_steps : most_steps;
-        for (std::size_t step = 0; step < most; ++step) {
-            step_.assign(r_.n_parameters(), 0.0);
-            for (std::size_t j = 0; j < r_.n_states; ++j) newton(rows, parameters, parent, j);
+        if (is_root) {
+            fit_root(rows, parameters, parent, loss);
+            return;
+        }
+        for (std::size_t step = 0; step < most_steps; ++step) {
             const double before = loss;
-            if (!advance(rows, parameters, parent, loss)) break;
-            const double enough = is_root ? smallest_root_improvement * (std::abs(before) + 1.0)
-                                          : smallest_improvement;
-            if (before - loss <= enough) break;
+            if (!improve(rows, parameters, parent, 0.0, loss)) break;
+            if (before - loss <= smallest_improvement) break;
         }
     }
 
@@ -195,6 +196,36 @@ class Shrinker {
     }
 
   private:
+    // Scores that are far too sure leave Newton's method nothing to go by: where no step helps,
+    // steps are damped, until they do.
+    void fit_root(std::span<const Row> rows, std::vector<double>& parameters,
+                  const std::vector<double>& parent, double loss) {
+        double total = 0.0;
+        for (const Row row : rows) total += weights_[row];
+        double damping = 0.0;
+        for (std::size_t step = 0; step < most_root_steps; ++step) {
+            const double before = loss;
+            if (!improve(rows, parameters, parent, damping, loss)) {
+                if (damping >= total) return;
+                damping = std::max(first_damping * total, damping * damping_factor);
+            } else if (before - loss > smallest_root_improvement * (std::abs(before) + 1.0)) {
+                damping /= damping_factor;
+                if (damping < first_damping * total) damping = 0.0;
+            } else {
+                if (damping == 0.0) return;
+                damping = 0.0;
+            }
+        }
+    }
+
+    // One step of all parameters; false, with nothing changed, if none helps.
+    bool improve(std::span<const Row> rows, std::vector<double>& parameters,
+                 const std::vector<double>& parent, double damping, double& loss) {
+        step_.assign(r_.n_parameters(), 0.0);
+        for (std::size_t j = 0; j < r_.n_states; ++j) newton(rows, parameters, parent, damping, j);
+        return advance(rows, parameters, parent, loss);
+    }
+
     const double* values(Row row, std::size_t state) const {
         return r_.values.data() + std::size_t{row} * r_.n_scores + r_.first(state);
     }
@@ -229,7 +260,7 @@ class Shrinker {
 
     // The Newton step of one state's parameters, the others held fast.
     void newton(std::span<const Row> rows, const std::vector<double>& parameters,
-                const std::vector<double>& parent, std::size_t state) {
+                const std::vector<double>& parent, double damping, std::size_t state) {
         const std::size_t width = r_.width();
         double* step = step_.data() + state * width;
         std::fill(hessian_.begin(), hessian_.end(), 0.0);
@@ -251,7 +282,7 @@ class Shrinker {
         for (std::size_t a = 0; a < width; ++a) {
             const std::size_t t = state * width + a;
             step[a] -= penalties_[t] * (parameters[t] - parent[t]);
-            hessian_[a * width + a] += penalties_[t];
+            hessian_[a * width + a] += penalties_[t] + damping;
         }
         solve(step);
     }

@@ -10,7 +10,7 @@ the intercept, then a slope for each of the scores that the state sees.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -22,7 +22,9 @@ Mask = NDArray[np.bool_]
 Rows = NDArray[np.intp]
 
 # The root has as far to go as the scores are wrong, its descendants only a little further.
-MOST_ROOT_STEPS = 50
+MOST_ROOT_STEPS = 200
+FIRST_DAMPING = 1e-6  # in units of the rows
+DAMPING_FACTOR = 10.0
 MOST_STEPS = 2
 MOST_HALVINGS = 12
 # What a step must improve the penalised deviance by to be followed by another.
@@ -220,25 +222,63 @@ def fit_node_model(
         held_back = 0.5 * (penalties * (parameters - parent) ** 2).sum()
         return float(sample.weights[rows] @ deviance + held_back)
 
-    parameters, loss = parent, penalised_deviance(parent)
-    for _ in range(MOST_ROOT_STEPS if is_root else MOST_STEPS):
-        step = newton_step(sample, rows, parameters, parent, penalties)
+    def improved(parameters: Floats, loss: float, damping: float) -> tuple[Floats, float] | None:
+        """The longest step that helps, if any does."""
+        step = newton_step(sample, rows, parameters, parent, penalties, damping)
         better = (
             (candidate, candidate_loss)
             for length in 0.5 ** np.arange(MOST_HALVINGS)
             if (candidate_loss := penalised_deviance(candidate := parameters + length * step))
             <= loss + ROUNDING * (abs(loss) + 1.0)
         )
-        before = loss
-        parameters, loss = next(better, (parameters, loss))  # the longest step that helps
-        root_enough = SMALLEST_ROOT_IMPROVEMENT * (abs(before) + 1.0)
-        if before - loss <= (root_enough if is_root else SMALLEST_IMPROVEMENT):
+        return next(better, None)
+
+    parameters, loss = parent, penalised_deviance(parent)
+    if is_root:
+        return fit_root_model(improved, parameters, loss, float(sample.weights[rows].sum()))
+    for _ in range(MOST_STEPS):
+        found = improved(parameters, loss, 0.0)
+        if found is None:
+            break
+        before, (parameters, loss) = loss, found
+        if before - loss <= SMALLEST_IMPROVEMENT:
             break
     return parameters
 
 
+def fit_root_model(
+    improved: Callable[[Floats, float, float], tuple[Floats, float] | None],
+    parameters: Floats,
+    loss: float,
+    total: float,
+) -> Floats:
+    """Newton's method, damped where no step helps: scores may be far too sure to go by."""
+    damping = 0.0
+    for _ in range(MOST_ROOT_STEPS):
+        found = improved(parameters, loss, damping)
+        if found is None:
+            if damping >= total:
+                break
+            damping = max(FIRST_DAMPING * total, damping * DAMPING_FACTOR)
+            continue
+        before, (parameters, loss) = loss, found
+        if before - loss > SMALLEST_ROOT_IMPROVEMENT * (abs(before) + 1.0):
+            damping = damping / DAMPING_FACTOR
+            damping = damping if damping >= FIRST_DAMPING * total else 0.0
+        elif damping == 0.0:
+            break
+        else:
+            damping = 0.0
+    return parameters
+
+
 def newton_step(
-    sample: Sample, rows: Rows, parameters: Floats, parent: Floats, penalties: Floats
+    sample: Sample,
+    rows: Rows,
+    parameters: Floats,
+    parent: Floats,
+    penalties: Floats,
+    damping: float,
 ) -> Floats:
     """The step of each state's parameters, those of the others held fast."""
     p, weights = sample.probabilities(rows, parameters), sample.weights[rows]
@@ -249,7 +289,7 @@ def newton_step(
         gradient = x.T @ (weights * residuals[:, state])
         gradient -= held * (parameters[state] - parent[state])
         variance = weights * p[:, state] * (1.0 - p[:, state])
-        hessian = x.T @ (variance[:, np.newaxis] * x) + np.diag(held)
+        hessian = x.T @ (variance[:, np.newaxis] * x) + np.diag(held + damping)
         steps.append(np.linalg.solve(hessian, gradient))
     return np.array(steps)
 
