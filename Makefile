@@ -3,6 +3,7 @@
 # make lint    style and types
 # make sanitize  the native tests under AddressSanitizer and UndefinedBehaviorSanitizer
 # make bench   speed, against scikit-learn in the same run
+# make docs    the documentation site, in build/docs
 #
 # Every target sets up what it needs, in .venv and build, from nothing but Python >= 3.11, a C++
 # compiler and make.
@@ -12,7 +13,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := CMakeLists.txt $(wildcard src/core/*)
 
-.PHONY: demo test lint sanitize bench clean
+.PHONY: demo test lint sanitize bench docs clean
 
 demo: $(VENV)/.ready
 	$(BIN)/caltree demo
@@ -28,6 +29,14 @@ lint: $(VENV)/.ready
 
 bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/speed.py
+
+# Warnings are errors; the examples are run.
+docs: $(VENV)/.docs
+	$(BIN)/sphinx-build -W --keep-going -b html docs build/docs
+
+$(VENV)/.docs: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --group docs
+	touch $@
 
 SANITIZED := build/sanitized
 sanitize: $(VENV)/.ready
@@ -56,7 +65,7 @@ $(VENV)/.ready: pyproject.toml $(NATIVE)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --group dev
 	$(BIN)/python -m pip install --quiet --no-build-isolation \
-	    --config-settings=cmake.define.CALTREE_WERROR=ON --editable ".[paper]"
+	    --config-settings=cmake.define.CALTREE_WERROR=ON --editable ".[paper,report]"
 	touch $@
 
 clean:

@@ -222,7 +222,7 @@ def test_a_forest_says_what_its_arrays_mean(kind):
     offset, odds, share = None, given, left_alone(forest) or 0.0
     mean = given.reshape(40, -1, len(forest.classes_)).mean(axis=1)
     if kind != "margin":
-        odds = np.log(given / (1 - given))
+        odds = np.log(given) if kind == "three classes" else np.log(given / (1 - given))
         offset = np.log(mean[:, 1:] / mean[:, :1]) if kind != "three classes" else np.log(mean)
     if kind == "probability":
         odds = odds[:, 1:]

@@ -1,8 +1,6 @@
 """Every piece of code in the README runs, and prints what the README says it prints."""
 
 import re
-from contextlib import redirect_stdout
-from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -10,16 +8,10 @@ from click.testing import CliRunner
 
 from caltree import cli
 
+from .markdown import assert_prints_what_is_shown, blocks
+
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
-
-
-def printed(code, namespace):
-    output = StringIO()
-    with redirect_stdout(output):
-        exec(compile(code, "README.md", "exec"), namespace)
-    return output.getvalue()
 
 
 def without_trailing_spaces(text):
@@ -29,18 +21,12 @@ def without_trailing_spaces(text):
 def test_the_code_prints_what_is_shown(tmp_path, monkeypatch):
     pytest.importorskip("pandas")
     monkeypatch.chdir(tmp_path)
-    namespace = {"__name__": "readme"}
-    shown = 0
-    for (kind, code), (next_kind, text) in zip(BLOCKS, [*BLOCKS[1:], ("", "")], strict=True):
-        if kind == "python":
-            assert printed(code, namespace) == (text if next_kind == "text" else "")
-            shown += next_kind == "text"
-    assert shown == sum(kind == "text" for kind, _ in BLOCKS) == 7
+    assert assert_prints_what_is_shown(README, "README.md") == 7
 
 
 def test_the_demonstration_prints_what_is_shown(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    [shown] = [text for kind, text in BLOCKS if text.startswith("$ caltree demo\n")]
+    [shown] = [text for kind, text in blocks(README) if text.startswith("$ caltree demo\n")]
     result = CliRunner().invoke(cli.make_command(), ["demo"])
     expected = ["$ caltree demo", *without_trailing_spaces(result.output)]
     assert without_trailing_spaces(shown) == expected

@@ -4,6 +4,7 @@ import copy
 import json
 import os
 import stat
+import threading
 
 import numpy as np
 import pandas as pd
@@ -186,6 +187,34 @@ def test_a_file_appears_whole_or_not_at_all(tree, tmp_path, monkeypatch, before,
     assert before is None or path.read_text() == before
     tree.save(path)
     assert same_tree(CalibrationTree.load(path), tree)
+
+
+def test_columns_that_the_command_adds_do_not_matter(tree):
+    stored = {**tree.to_dict(), "columns": {"scores": ["p"], "attributes": ["a"]}}
+    again = CalibrationTree.from_dict(stored)
+    assert same_tree(again, tree)
+    assert again.to_dict() == tree.to_dict()
+    with pytest.raises(ValueError, match="must have exactly the keys"):
+        CalibrationTree.from_dict({**stored, "other": 1})
+
+
+def test_what_is_no_file_is_written_to_directly(tree, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    found = []
+    reader = threading.Thread(target=lambda: found.append(pipe.read_text()))
+    reader.start()
+    tree.save(pipe)
+    reader.join()
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert json.loads(found[0]) == tree.to_dict()
+
+
+def test_a_link_to_a_file_stays_a_link(tree, tmp_path):
+    (tmp_path / "link.json").symlink_to(tmp_path / "tree.json")
+    tree.save(tmp_path / "link.json")
+    assert (tmp_path / "link.json").is_symlink()
+    assert same_tree(CalibrationTree.load(tmp_path / "tree.json"), tree)
 
 
 def test_a_value_that_json_lacks_leaves_no_file(tree, tmp_path):

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import storage
 from .scores import ScoreType, as_score_matrix, resolve_score_type
+from .sketch import Hashes, Sketch, calibration_hashes
 from .slicing import count_rows
 from .validation import Floats, Labels, Mask, check_labels, check_weights, warn_of_few_rows
 
@@ -27,6 +28,11 @@ class Training:
     keep: Mask | None
     """The rows of the table that are used; None for all."""
 
+    def hashes(self, matrix: Floats | None = None) -> Hashes:
+        """The hash of every row, with its encoded attributes where they are used."""
+        n_classes = len(self.classes)
+        return calibration_hashes(matrix, self.labels, self.scores, n_classes, self.score_type)
+
 
 class Calibrator(BaseEstimator):
     """Base of the calibrators: whatever has `fit(X, y, scores)` and `predict_proba(X, scores)`."""
@@ -34,6 +40,7 @@ class Calibrator(BaseEstimator):
     classes_: npt.NDArray[Any]
     score_type_: ScoreType
     n_scores_: int
+    sketch_: Sketch
     _weights_are_rows = True
     """Whether weights must not be shares, since their scale matters."""
 

@@ -35,6 +35,7 @@ from .out_of_fold import (
 )
 from .routing import routed, weights_of_calibration
 from .scores import Floats, ScoreType
+from .sketch import Sketch, table_hashes
 from .slicing import Columns, count_rows, take_rows
 from .tree import CalibrationTree
 from .validation import Mask, check_choice, check_jobs, check_labels, check_weights
@@ -92,6 +93,8 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         The number of columns of `X`, if the classifier says so.
     feature_names_in_ : ndarray of str
         Their names, if the classifier says so.
+    sketch_ : Sketch or None
+        Hashes of a few training rows, by which a report knows them again; None if `X` is no table.
 
     Notes
     -----
@@ -219,6 +222,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         self.estimator_ = trained if isinstance(self.estimator, list) else trained[0]
         self.calibrator_ = calibrator
         self.score_methods_ = methods
+        self.sketch_ = _sketch(X, np.searchsorted(classes, labels), keep)
         self._columns, self._present, self._combine = columns, present, self.combine
         self._set_features(trained[0])
         return self
@@ -236,19 +240,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n, m)
             One column a class, in the order of `classes_`.
         """
-        check_is_fitted(self)
-        methods, n_classes = self.score_methods_, len(self.classes_)
-        trained = self.estimator_ if isinstance(self.estimator_, list) else [self.estimator_]
-        kind = score_kind(methods, self._combine)
-        parts = [
-            class_scores(each, X, self.classes_, method)
-            for each, method in zip(trained, methods, strict=True)
-        ]
-        scores = combined(parts, methods, self._combine)
-        probabilities = self.calibrator_.predict_proba(
-            self._columns.of(X), scores=scores_of(scores, self._present, n_classes, kind)
-        )
-        return with_others(probabilities, scores, self._present, n_classes, kind)
+        return self._calibrated(X, *self._scores(X))
 
     def predict_log_proba(self, X: Any) -> Floats:
         """The logarithms of the calibrated probabilities; minus infinity for 0.
@@ -314,6 +306,25 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         for name in ("sparse", "allow_nan", "string", "categorical", "pairwise"):
             setattr(tags.input_tags, name, all(getattr(each, name) for each in inputs))
         return tags
+
+    def _scores(self, X: Any) -> tuple[Floats, ScoreType]:
+        """The scores of the classifiers, and what they are."""
+        check_is_fitted(self)
+        methods = self.score_methods_
+        trained = self.estimator_ if isinstance(self.estimator_, list) else [self.estimator_]
+        parts = [
+            class_scores(each, X, self.classes_, method)
+            for each, method in zip(trained, methods, strict=True)
+        ]
+        return combined(parts, methods, self._combine), score_kind(methods, self._combine)
+
+    def _calibrated(self, X: Any, scores: Floats, kind: ScoreType) -> Floats:
+        """What the scores of some rows mean."""
+        n_classes = len(self.classes_)
+        probabilities = self.calibrator_.predict_proba(
+            self._columns.of(X), scores=scores_of(scores, self._present, n_classes, kind)
+        )
+        return with_others(probabilities, scores, self._present, n_classes, kind)
 
     def _estimators(self) -> dict[str, Any]:
         if isinstance(self.estimator, list):
@@ -384,6 +395,12 @@ def _check_readable(X: Any, calibrator: Any) -> None:
             f"{error}. That is what {type(calibrator).__name__} needs; PlattScaling() and "
             "IsotonicScaling() calibrate without attributes"
         ) from None
+
+
+def _sketch(X: Any, codes: npt.NDArray[np.intp], keep: Mask) -> Sketch | None:
+    """A sketch of the rows that count; their scores differ from fold to fold and are left out."""
+    hashes = table_hashes(X, codes)
+    return None if hashes is None else Sketch.of(hashes[keep])
 
 
 def _is_prefit(cv: Any) -> bool:

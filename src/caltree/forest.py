@@ -20,6 +20,7 @@ from .folds import random_generator
 from .forest_model import ForestModel
 from .problem import Problem
 from .scores import SCORE_TYPES, as_score_matrix, offset, regressors
+from .sketch import Sketch
 from .validation import (
     check_bins,
     check_choice,
@@ -94,6 +95,8 @@ class CalibrationForest(AttributeCalibrator):
         scores are left alone.
     forest_ : ForestModel
         The fitted trees as plain arrays.
+    sketch_ : Sketch
+        Hashes of a few training rows, by which a report knows them again.
 
     See Also
     --------
@@ -188,6 +191,7 @@ class CalibrationForest(AttributeCalibrator):
         self.score_type_ = rows.score_type
         self.n_scores_ = rows.scores.shape[1]
         self.selection_: Selection = blend.selection
+        self.sketch_ = Sketch.of(rows.hashes(problem.matrix))
         self._set_features(model.attributes)
         return self
 

@@ -50,7 +50,7 @@ def rmse(y_true: Any, y_prob: Any, *, sample_weight: Any = None, labels: Any = N
     >>> round(rmse(["no", "yes"], [0.1, 0.7]), 4)
     0.2236
     """
-    rows = _check_rows(y_true, y_prob, sample_weight, labels)
+    rows = check_rows(y_true, y_prob, sample_weight, labels)
     return float(np.sqrt(_squared_error(rows) / rows.probabilities.shape[1]))
 
 
@@ -81,7 +81,7 @@ def brier_score(
     >>> round(brier_score(["no", "yes"], [0.1, 0.7]), 4)
     0.05
     """
-    return _brier_score(_check_rows(y_true, y_prob, sample_weight, labels))
+    return _brier_score(check_rows(y_true, y_prob, sample_weight, labels))
 
 
 class BrierSplit(NamedTuple):
@@ -140,7 +140,7 @@ def brier_split(
     >>> [round(part, 4) for part in split]
     [0.2375, 0.1042, 0.1333]
     """
-    rows = _check_rows(y_true, y_prob, sample_weight, labels)
+    rows = check_rows(y_true, y_prob, sample_weight, labels)
     if rows.weights is not None:
         present = rows.weights > 0.0
         rows = _Rows(rows.columns[present], rows.probabilities[present], rows.weights[present])
@@ -183,7 +183,7 @@ def log_loss(y_true: Any, y_prob: Any, *, sample_weight: Any = None, labels: Any
     # Here, because scikit-learn's metrics take longer to import than all of this module.
     from sklearn import metrics
 
-    rows = _check_rows(y_true, y_prob, sample_weight, labels)
+    rows = check_rows(y_true, y_prob, sample_weight, labels)
     total = rows.probabilities.sum(axis=1, keepdims=True)
     # The columns are those of the labels 0, 1, 2, ...: scikit-learn wants them sorted.
     loss = metrics.log_loss(
@@ -240,7 +240,7 @@ def expected_calibration_error(
     v = o (1 - o) / (n - 1), so that even perfect probabilities have an error above 0, the more so
     the more bins there are. With ``norm="l2"`` each squared difference is reduced by v [1]_,
     which makes the sum of squares unbiased. With ``norm="l1"`` each difference d becomes
-    2 |d| - E|N(d, v)|, the bootstrap correction in closed form; of the error that perfect
+    2 ``|d|`` - E|N(d, v)|, the bootstrap correction in closed form; of the error that perfect
     probabilities have by chance this removes only about two fifths. Either sum is set to 0 where
     it is negative.
 
@@ -266,12 +266,12 @@ def expected_calibration_error(
     check_choice("kind", kind, get_args(Kind))
     if not isinstance(debiased, bool | np.bool_):
         raise ValueError(f"debiased must be True or False, got {debiased!r}")
-    rows = _check_rows(y_true, y_prob, sample_weight, labels)
+    rows = check_rows(y_true, y_prob, sample_weight, labels)
     curves = (
         reliability_curve(
             truth, probability, n_bins=n_bins, strategy=strategy, sample_weight=rows.weights
         )
-        for truth, probability in _events(rows, kind)
+        for truth, probability in events(rows, kind)
     )
     return float(np.mean([calibration_error(curve, norm, bool(debiased)) for curve in curves]))
 
@@ -308,7 +308,7 @@ def _recalibrate(
     return np.asarray(fitted, dtype=np.float64)
 
 
-def _events(rows: _Rows, kind: Kind) -> Iterator[tuple[npt.NDArray[np.bool_], Floats]]:
+def events(rows: _Rows, kind: Kind) -> Iterator[tuple[npt.NDArray[np.bool_], Floats]]:
     """What may happen in each row, and its probability."""
     if kind == "top_label":
         top = rows.probabilities.argmax(axis=1)
@@ -319,17 +319,19 @@ def _events(rows: _Rows, kind: Kind) -> Iterator[tuple[npt.NDArray[np.bool_], Fl
         yield rows.columns == column, rows.probabilities[:, column]
 
 
-def _check_rows(y_true: Any, y_prob: Any, sample_weight: Any, labels: Any) -> _Rows:
+def check_rows(y_true: Any, y_prob: Any, sample_weight: Any, labels: Any) -> _Rows:
+    """Labels, probabilities and weights, checked against each other."""
     truth = np.asarray(y_true)
     if truth.ndim != 1 or len(truth) == 0:
         raise ValueError(f"y_true must have one label a row, got shape {truth.shape}")
-    classes = _check_classes(truth, labels)
+    classes = check_classes(truth, labels)
     probabilities = _check_probabilities(y_prob, len(truth), len(classes))
     weights = check_weights(sample_weight, len(truth), "y_true")
-    return _Rows(_columns_of(truth, classes), probabilities, weights)
+    return _Rows(columns_of(truth, classes), probabilities, weights)
 
 
-def _check_classes(truth: npt.NDArray[Any], labels: Any) -> npt.NDArray[Any]:
+def check_classes(truth: npt.NDArray[Any], labels: Any) -> npt.NDArray[Any]:
+    """The classes that the columns stand for."""
     try:
         classes = np.unique(truth)
     except TypeError:
@@ -368,7 +370,9 @@ def _check_probabilities(y_prob: Any, n_rows: int, n_classes: int) -> Floats:
         raise ValueError(f"y_prob has {len(matrix)} rows, but y_true has {n_rows}")
     valid = (matrix >= 0.0) & (matrix <= 1.0)
     if not valid.all():
-        row, column = np.argwhere(~valid)[0]
+        # Of a single column the other follows: name the number that was given.
+        row = int(np.flatnonzero(~valid.all(axis=1))[0])
+        column = int(np.flatnonzero(~valid[row])[-1])
         raise ValueError(
             f"y_prob contains {matrix[row, column]} in row {row}, which is not a probability"
         )
@@ -379,7 +383,8 @@ def _check_probabilities(y_prob: Any, n_rows: int, n_classes: int) -> Floats:
     return matrix
 
 
-def _columns_of(truth: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+def columns_of(truth: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+    """The column of the class of every row."""
     try:
         order = np.argsort(classes)
         place = np.searchsorted(classes, truth, sorter=order)

@@ -85,7 +85,7 @@ def reliability_curve(
     ([0.125, 0.5], [0.375, 1.0], [2.0, 2.0])
     """
     _check_binning(n_bins, strategy)
-    values = _check_probabilities("probability", probability)
+    values = check_probabilities("probability", probability)
     event = _check_truth(truth, len(values))
     weights = check_weights(sample_weight, len(values), "probability")
     order = _ascending(values, weights)
@@ -146,7 +146,7 @@ def bins(
     [0, 0, 0, 0, 1, 1, 2, 2]
     """
     _check_binning(n_bins, strategy)
-    probabilities = _check_probabilities("values", values)
+    probabilities = check_probabilities("values", values)
     weights = check_weights(sample_weight, len(probabilities), "values")
     order = _ascending(probabilities, weights)
     index = np.full(len(probabilities), -1, dtype=np.intp)
@@ -200,7 +200,8 @@ def _check_binning(n_bins: Any, strategy: Any) -> None:
     check_choice("strategy", strategy, get_args(Strategy))
 
 
-def _check_probabilities(name: str, values: Any) -> Floats:
+def check_probabilities(name: str, values: Any) -> Floats:
+    """Probabilities as an array, each between 0 and 1."""
     try:
         probabilities = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):

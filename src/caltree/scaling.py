@@ -21,6 +21,7 @@ from .scores import (
     one_score_a_class,
     uncalibrated,
 )
+from .sketch import Sketch
 from .slicing import count_rows
 from .validation import Mask, check_choice
 
@@ -81,6 +82,7 @@ class _GlobalCalibrator(Calibrator):
         self.classes_ = rows.classes
         self.score_type_ = rows.score_type
         self.n_scores_ = rows.scores.shape[1]
+        self.sketch_ = Sketch.of(rows.hashes())
         return self
 
     def predict_proba(self, X: Any, scores: Any) -> Floats:
@@ -153,6 +155,8 @@ class PlattScaling(_GlobalCalibrator):
         What the scores were taken for.
     n_scores_ : int
         The number of columns of the scores.
+    sketch_ : Sketch
+        Hashes of a few training rows, by which a report knows them again.
 
     Notes
     -----
@@ -231,6 +235,8 @@ class IsotonicScaling(_GlobalCalibrator):
         What the scores were taken for.
     n_scores_ : int
         The number of columns of the scores.
+    sketch_ : Sketch
+        Hashes of a few training rows, by which a report knows them again.
 
     Examples
     --------
@@ -304,6 +310,8 @@ class IdentityCalibrator(_GlobalCalibrator):
         What the scores were taken for.
     n_scores_ : int
         The number of columns of the scores.
+    sketch_ : Sketch
+        Hashes of a few training rows, by which a report knows them again.
 
     Examples
     --------

@@ -26,6 +26,7 @@ from .scores import (
     regressors,
 )
 from .selection import make_tree
+from .sketch import Sketch
 from .text import levels_text, selection_text, tree_text
 from .validation import (
     check_bins,
@@ -104,7 +105,8 @@ class CalibrationTree(AttributeCalibrator):
         scores for probabilities if they all lie in [0, 1] and those of a row sum to 1.
     extremes : {"clip", "published"}, default="clip"
         The log-odds of very small and large probabilities. "clip" cuts them off at about -36.7 and
-        36.7, and needs one column for the probabilities of two classes. "published" takes both
+        36.7, needs one column for the probabilities of two classes, and takes the logarithms of
+        those of more. "published" takes both
         columns and gives only 0 and 1 finite log-odds, those of 0.00001 and 0.99999; a smaller
         probability than 0.00001 then counts for less than 0.
     categorical_features : list of names or indices, or boolean mask, optional
@@ -153,6 +155,8 @@ class CalibrationTree(AttributeCalibrator):
         The pruning strengths tried and the cross-validated loss of each.
     tree_ : TreeModel
         The fitted tree as plain arrays.
+    sketch_ : Sketch
+        Hashes of a few training rows, by which a report knows them again.
 
     See Also
     --------
@@ -315,6 +319,7 @@ class CalibrationTree(AttributeCalibrator):
         self.boosting_rmse_ = made.iteration_rmse
         self.pruning_alpha_ = made.alpha
         self.pruning_path_ = made.pruning_path
+        self.sketch_ = Sketch.of(rows.hashes(problem.matrix))
         self._set_features(self.tree_.attributes)
         return self
 
@@ -381,11 +386,13 @@ class CalibrationTree(AttributeCalibrator):
     def to_text(self, *, max_depth: int | None = None, decimals: int = 2) -> str:
         """The tree in words, with the formulas of the node models in the leaves.
 
-        ``F[a] = 0.28 - 0.61 S[a]`` says that the log-odds score of class a enters with the slope
-        -0.61; the probabilities are the softmax of the F. Slopes of -0.5 and 0.5 on the one score
-        of two classes, without intercepts, leave it as it is; with more classes, ``log p[a]`` is
-        what the scores say and the rest corrects it. A node with a share has that say in the
-        average over the way from the root to a leaf. What could have been done, and what each
+        ``F[a] = 0.28 - 0.61 S[a]`` says that the score of class a enters with the slope -0.61; the
+        probabilities are the softmax of the F. The one score of two classes is its log-odds, and
+        slopes of -0.5 and 0.5 without intercepts leave it as it is. With more classes a score is
+        the logarithm of the probability (with "logitboost" and ``extremes="published"`` its
+        log-odds), and a slope of 1 on a class's own leaves it; what several classifiers say
+        together is ``log p[a]``, and the rest corrects it. A node with a share has that say in
+        the average over the way from the root to a leaf. What could have been done, and what each
         would have cost, comes first.
 
         Parameters

@@ -67,7 +67,7 @@ def known_labels(y: Any, classes: npt.NDArray[Any], n_rows: int) -> Floats:
     if unknown.any():
         row = int(np.flatnonzero(unknown)[0])
         raise ValueError(
-            f"y contains {labels[row]!r} in row {row}, which the calibrator does not know; "
+            f"y contains {labels.tolist()[row]!r} in row {row}, which the calibrator does not know; "
             f"its classes are {reprlib.repr(classes.tolist())}"
         )
     return np.asarray(truth, dtype=np.float64)

@@ -110,7 +110,7 @@ inline double probabilities_of(const double* F, double* p, std::size_t n_states)
 // The scores of other classes are held back more than a class's own.
 inline constexpr double penalty_of_others = 40.0;
 // The root has as far to go as the scores are wrong, its descendants only a little further.
-inline constexpr std::size_t most_root_steps = 200;
+inline constexpr std::size_t most_root_steps = 50;
 inline constexpr double first_damping = 1e-6;  // in units of the rows
 inline constexpr double damping_factor = 10.0;
 inline constexpr std::size_t most_steps = 2;

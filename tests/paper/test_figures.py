@@ -1,13 +1,11 @@
 """The figures: what they show is what was computed."""
 
 import io
-import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 
 from caltree.paper import figures
 from caltree.paper.figures import artificial_figure, reliability_figure, tree_figure
@@ -15,7 +13,6 @@ from caltree.paper.generators import led24, rdg1
 from caltree.paper.learners import NaiveBayes
 from caltree.paper.protocol import outer_folds
 from caltree.reliability import reliability_curve
-from tests.helpers import fixed_boosted_tree, fixed_tree, make_frame
 
 
 def pixels(figure):
@@ -125,71 +122,6 @@ def test_the_artificial_example_before_and_after():
 
 def shown_texts(axes):
     return [text.get_text() for text in axes.texts]
-
-
-def squeezed(text):
-    return re.sub(r"\s+", " ", text).strip()
-
-
-def lines_of(tree):
-    """The conditions and formulas of the tree as text."""
-    lines = tree.to_text(decimals=2).splitlines()
-    lines = [re.sub(r"^(\|\s+|\|--- )+", "", line) for line in lines]
-    formulas = [squeezed(line) for line in lines if line.startswith("F[")]
-    conditions = [re.sub(r"\s+\(n=.*\)$", "", line) for line in lines if not line.startswith("F[")]
-    return conditions, formulas
-
-
-both_engines = pytest.mark.parametrize(
-    "make", [fixed_boosted_tree, fixed_tree], ids=["boosted", "shrunken"]
-)
-
-
-@both_engines
-@pytest.mark.parametrize(
-    ("columns", "n_leaves"), [(["number"], 2), (["colour", "number", "size"], 4)]
-)
-def test_the_drawn_tree_has_every_condition_and_every_formula(columns, n_leaves, make):
-    X, y, scores = make_frame()
-    tree = make(max_depth=3).fit(X[columns], y, scores=scores)
-    axes = Figure().subplots()
-    figures._draw_tree(axes, tree)
-    texts = shown_texts(axes)
-    conditions, formulas = lines_of(tree)
-    assert tree.get_n_leaves() >= n_leaves
-    leaves = [text for text in texts if text.startswith("F[")]
-    assert len(leaves) == tree.get_n_leaves()
-    shown = [squeezed(line) for text in leaves for line in text.splitlines()]
-    assert sorted(shown) == sorted(formulas)
-    edges = [text for text in texts if re.match("[<=>]|in |is ", text)]
-    names = [text for text in texts if text in columns]
-    assert len(edges) + len(names) + len(leaves) == len(texts)
-    assert len(axes.get_lines()) == len(edges)
-    without_names = [condition.partition(" ")[2] for condition in conditions]
-    assert sorted(edges) == sorted(without_names)
-
-
-@both_engines
-def test_every_child_is_below_its_parent_and_no_two_nodes_are_in_one_place(make):
-    X, y, scores = make_frame()
-    tree = make(max_depth=3).fit(X, y, scores=scores)
-    axes = Figure().subplots()
-    figures._draw_tree(axes, tree)
-    for line in axes.get_lines():
-        (_, above), (_, below) = line.get_xydata()
-        assert above - below == 1
-    children = {tuple(line.get_xydata()[1]) for line in axes.get_lines()}
-    assert len(children) == len(axes.get_lines())
-
-
-@both_engines
-def test_a_tree_that_is_a_single_leaf_can_be_drawn(make):
-    X, y, scores = make_frame()
-    tree = make(max_depth=0).fit(X, y, scores=scores)
-    axes = Figure().subplots()
-    figures._draw_tree(axes, tree)
-    [leaf] = shown_texts(axes)
-    assert [squeezed(line) for line in leaf.splitlines()] == lines_of(tree)[1]
 
 
 def test_the_tree_of_rdg1():

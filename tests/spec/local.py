@@ -22,7 +22,7 @@ Mask = NDArray[np.bool_]
 Rows = NDArray[np.intp]
 
 # The root has as far to go as the scores are wrong, its descendants only a little further.
-MOST_ROOT_STEPS = 200
+MOST_ROOT_STEPS = 50
 FIRST_DAMPING = 1e-6  # in units of the rows
 DAMPING_FACTOR = 10.0
 MOST_STEPS = 2

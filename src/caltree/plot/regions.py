@@ -1,0 +1,377 @@
+"""`plot_regions`: probabilities before and after calibration, over two attributes."""
+
+from __future__ import annotations
+
+import reprlib
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
+
+from ..attribute_calibrator import AttributeCalibrator
+from ..calibrator import Calibrator
+from ..classifier import CalibratedClassifier
+from ..forest import CalibrationForest
+from ..model import TreeModel
+from ..scores import as_score_matrix, uncalibrated
+from ..slicing import chosen_columns
+from ..tables import Table, read_table
+from ..tree import CalibrationTree
+from ..validation import check_count, known_labels
+from .plane import Axis, Plane, make_plane
+from .style import check_axes, legend_name, plain, require_matplotlib, shortened
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Floats = npt.NDArray[np.float64]
+
+_TITLES = ("before calibration", "after calibration")
+_COLOURS = "viridis"  # as light, in grey too, as the probability is high
+_LONGEST_NAME = 24
+_LONGEST_LINE = 120
+_MOST_LINES = 2
+_MOST_LETTERS = 36
+_JITTER = 0.3
+
+
+@dataclass(frozen=True, eq=False)
+class RegionsDisplay:
+    """What `plot_regions` drew.
+
+    Attributes
+    ----------
+    ax_ : ndarray of two matplotlib Axes
+        Before and after.
+    figure_ : matplotlib Figure
+        The figure of both.
+    before, after : ndarray of shape (cells up, cells across)
+        The probabilities.
+    held : dict
+        The values of the attributes that do not vary; without an estimator, of the scores too.
+    """
+
+    ax_: npt.NDArray[np.object_]
+    figure_: Any
+    before: Floats
+    after: Floats
+    held: dict[str, Any]
+
+
+def plot_regions(
+    calibrator: Any,
+    X: Any,
+    y: Any = None,
+    scores: Any = None,
+    *,
+    attributes: Any = None,
+    fixed: Mapping[Any, Any] | None = None,
+    pos_label: Any = None,
+    n_points: int = 200,
+    max_rows: int = 300,
+    ax: Any = None,
+) -> RegionsDisplay:
+    """Draw the probability of a class before and after calibration, over two attributes.
+
+    Parameters
+    ----------
+    calibrator : CalibratedClassifier or calibrator
+        Fitted. A classifier is asked for its scores at every point of the plane; a calibrator
+        alone, such as a `CalibrationTree`, has the same scores everywhere, so that the plane says
+        what becomes of them where.
+    X : table of shape (n, d)
+        Rows that say what values the attributes have.
+    y : array-like of shape (n,), optional
+        Their labels; with them the rows are drawn, whatever their other attributes.
+    scores : array-like, optional
+        For a calibrator alone: the scores of these rows, of which the mean is used, or one row of
+        scores.
+    attributes : pair of names or indices, optional
+        The columns that vary, from left to right and upwards; numeric or nominal. By default the
+        two that carry most of the miscalibration (`feature_importances_`).
+    fixed : dict, optional
+        Values of other attributes, by name or index. The others have the median of `X`, or the
+        most frequent category.
+    pos_label : label, optional
+        The class to look at; the second of two by default.
+    n_points : int, default=200
+        The number of points of a numeric attribute.
+    max_rows : int, default=300
+        The most rows to draw, evenly chosen.
+    ax : pair of matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    RegionsDisplay
+        The axes, and what they show.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> import numpy as np
+    >>> from sklearn.dummy import DummyClassifier
+    >>> from caltree import CalibratedClassifier
+    >>> from caltree.plot import plot_regions
+    >>> random = np.random.default_rng(0)
+    >>> X = random.random((1000, 2))
+    >>> y = random.random(1000) < np.where(X[:, 0] > 0.5, 0.9, 0.1)
+    >>> model = CalibratedClassifier(DummyClassifier()).fit(X, y)
+    >>> display = plot_regions(model, X, y, attributes=[0, 1], n_points=2)
+    >>> display.before.round(1).tolist(), display.after.round(1).tolist()
+    ([[0.5, 0.5], [0.5, 0.5]], [[0.1, 0.9], [0.1, 0.9]])
+    """
+    require_matplotlib()
+    given = check_axes(ax, 2, "pass one for before and one for after")
+    _check_calibrator(calibrator, scores)
+    label = _check_label(pos_label, calibrator.classes_)
+    check_count("n_points", n_points, 2)
+    check_count("max_rows", max_rows, 1)
+    table = read_table(X, "X")
+    if table.shape[0] == 0:
+        raise ValueError("X has no rows; give some that say what values the attributes have")
+    class_index = calibrator.classes_.tolist().index(label)
+    happened = None
+    if y is not None:
+        happened = known_labels(y, calibrator.classes_, table.shape[0])[:, class_index] > 0
+    pair = _check_pair(attributes, table, calibrator)
+    plane = make_plane(X, pair, _nominal(calibrator, table), fixed, n_points)
+    before, after, held_scores = _probabilities(calibrator, plane, scores, table.shape[0])
+    held = {**plane.held, **held_scores}
+    surfaces = [part[:, class_index].reshape(plane.shape) for part in (before, after)]
+
+    panels = _new_panels(held) if given is None else given
+    for axes, surface, title in zip(panels, surfaces, _TITLES, strict=True):
+        image = _draw_surface(axes, surface, plane)
+        axes.set_title(title)
+        if happened is not None:
+            names = _names_of_rows(label, calibrator.classes_.tolist())
+            _draw_rows(axes, plane, happened, names, max_rows)
+    panels[0].set_ylabel(_name(plane.up.name))
+    figure = panels[0].figure
+    colours = figure.colorbar(image, ax=panels)
+    of_class = f"probability of {_name(label)}"
+    colours.set_label(of_class)
+    if happened is not None:
+        _draw_legend(panels)
+    both = np.array(panels, dtype=object)
+    return RegionsDisplay(both, figure, surfaces[0], surfaces[1], held)
+
+
+def _check_calibrator(calibrator: Any, scores: Any) -> None:
+    called = type(calibrator).__name__
+    if not isinstance(calibrator, CalibratedClassifier | Calibrator):
+        raise TypeError(
+            f"calibrator must be a fitted CalibratedClassifier or calibrator, got {called}; wrap "
+            "a classifier in CalibratedClassifier"
+        )
+    check_is_fitted(calibrator)
+    if isinstance(calibrator, CalibratedClassifier):
+        if scores is not None:
+            raise ValueError(
+                "scores is given, but a CalibratedClassifier asks its own classifier for them; "
+                "leave scores out, or give its calibrator_ alone"
+            )
+    elif scores is None:
+        raise ValueError(
+            f"scores is missing, and a {called} alone has no classifier to ask; give the scores "
+            "of the rows of X, or a CalibratedClassifier"
+        )
+
+
+def _check_label(pos_label: Any, classes: npt.NDArray[Any]) -> Any:
+    known = classes.tolist()
+    if pos_label is None:
+        if len(known) == 2:
+            return known[1]
+        raise ValueError(
+            f"pos_label must say which of the {len(known)} classes {reprlib.repr(known)} to draw"
+        )
+    if pos_label not in known:
+        raise ValueError(
+            f"pos_label is {pos_label!r}, which is not among the classes {reprlib.repr(known)}; "
+            "choose one of them"
+        )
+    return pos_label
+
+
+def _check_pair(attributes: Any, table: Table, calibrator: Any) -> tuple[int, int]:
+    if table.shape[1] < 2:
+        raise ValueError("X has one attribute, but a plane needs two; use a ReliabilityDisplay")
+    if attributes is None:
+        return _most_important(calibrator, table)
+    pair = chosen_columns(attributes, table, "attributes")
+    if len(pair) != 2 or pair[0] == pair[1]:
+        raise ValueError(
+            f"attributes must name two different columns of X, got {reprlib.repr(attributes)}"
+        )
+    return pair[0], pair[1]
+
+
+def _seen(calibrator: Any, table: Table) -> tuple[Any, list[int]]:
+    """The calibrator itself, and the columns of the table that it sees."""
+    positions = None
+    if isinstance(calibrator, CalibratedClassifier):
+        columns = calibrator._columns
+        wanted = columns.positions if table.names is None else columns.names or columns.positions
+        positions = None if wanted is None else chosen_columns(wanted, table, "attributes")
+        calibrator = calibrator.calibrator_
+    return calibrator, list(range(table.shape[1])) if positions is None else positions
+
+
+def _most_important(calibrator: Any, table: Table) -> tuple[int, int]:
+    """The two attributes that carry most of the miscalibration, and else the first ones."""
+    found, positions = _seen(calibrator, table)
+    importances = np.zeros(table.shape[1])
+    if isinstance(found, CalibrationTree | CalibrationForest):
+        own = found.feature_importances_
+        if isinstance(found, CalibrationTree) and not own.any():
+            own = _rows_split(found.tree_)
+        if len(own) == len(positions):
+            importances[positions] = own
+    first, second = sorted(np.argsort(-importances, kind="stable")[:2].tolist())
+    return first, second
+
+
+def _rows_split(model: TreeModel) -> Floats:
+    """By attribute, the rows that are split on it: all that is known of splits by gain ratio."""
+    inner = model.attribute >= 0
+    n_attributes = len(model.attributes.columns)
+    rows = np.bincount(model.attribute[inner], model.n_rows[inner], minlength=n_attributes)
+    return rows.astype(np.float64)
+
+
+def _nominal(calibrator: Any, table: Table) -> npt.NDArray[np.bool_]:
+    found, positions = _seen(calibrator, table)
+    nominal = np.zeros(table.shape[1], dtype=bool)
+    if isinstance(found, AttributeCalibrator) and found.n_features_in_ == len(positions):
+        nominal[positions] = [each.categories is not None for each in found._attributes().columns]
+    return nominal
+
+
+def _probabilities(
+    calibrator: Any, plane: Plane, scores: Any, n_rows: int
+) -> tuple[Floats, Floats, dict[str, Any]]:
+    """The probabilities of all classes before and after, and the scores that were held."""
+    n_classes = len(calibrator.classes_)
+    if isinstance(calibrator, CalibratedClassifier):
+        own, kind = calibrator._scores(plane.table)
+        after = calibrator._calibrated(plane.table, own, kind)
+        return uncalibrated(own, n_classes, kind), after, {}
+    matrix = as_score_matrix(scores, None, n_classes)
+    if len(matrix) != 1:
+        matrix = as_score_matrix(scores, n_rows, n_classes)
+    typical = matrix.mean(axis=0)
+    everywhere = np.tile(typical, (plane.shape[0] * plane.shape[1], 1))
+    after = calibrator.predict_proba(plane.table, everywhere)
+    before = uncalibrated(everywhere, n_classes, calibrator.score_type_)
+    return before, after, {"scores": typical.tolist()}
+
+
+def _names_of_rows(label: Any, classes: list[Any]) -> tuple[str, str]:
+    """What the legend calls the other rows, and those of the class."""
+    others = [each for each in classes if each != label]
+    other = legend_name(others[0], _LONGEST_NAME) if len(others) == 1 else "other classes"
+    return other, legend_name(label, _LONGEST_NAME)
+
+
+def _new_panels(held: Mapping[str, Any]) -> list[Axes]:
+    import matplotlib.pyplot as plt
+
+    figure = plt.figure(figsize=(10.0, 5.2), layout="constrained")
+    left = figure.add_subplot(1, 2, 1)
+    right = figure.add_subplot(1, 2, 2, sharex=left, sharey=left)
+    right.tick_params(labelleft=False)
+    if held:
+        figure.suptitle(_held_text(held), fontsize=9)
+    return [left, right]
+
+
+def _held_text(held: Mapping[str, Any]) -> str:
+    parts = [f"{_name(name)} = {_shown(value)}" for name, value in held.items()]
+    text = "held: " + ", ".join(part.replace(" ", "\u00a0") for part in parts)
+    lines = textwrap.wrap(text, _LONGEST_LINE, max_lines=_MOST_LINES, placeholder=" …")
+    return "\n".join(lines).replace("\u00a0", " ")
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "missing"
+    if isinstance(value, list):
+        return ", ".join(f"{each:.3g}" for each in value[:3]) + (" …" if len(value) > 3 else "")
+    return f"{value:.4g}" if isinstance(value, float) else _name(value)
+
+
+def _name(value: Any) -> str:
+    return plain(shortened(value, _LONGEST_NAME))
+
+
+def _draw_surface(axes: Axes, surface: Floats, plane: Plane) -> Any:
+    image = axes.imshow(
+        surface,
+        origin="lower",
+        extent=(*plane.across.limits, *plane.up.limits),
+        aspect="auto",
+        interpolation="nearest",
+        cmap=_COLOURS,
+        vmin=0.0,
+        vmax=1.0,
+    )
+    axes.set_xlabel(_name(plane.across.name))
+    if plane.across.ticks is not None:
+        names = [_name(each) for each in plane.across.ticks]
+        slanted: dict[str, Any] = {"rotation": 30, "ha": "right"}
+        slanted = slanted if sum(map(len, names)) > _MOST_LETTERS else {}
+        axes.set_xticks(range(len(names)), names, **slanted)
+    if plane.up.ticks is not None:
+        names = [_name(each) for each in plane.up.ticks]
+        axes.set_yticks(range(len(names)), names)
+    return image
+
+
+def _draw_rows(
+    axes: Axes, plane: Plane, happened: npt.NDArray[np.bool_], names: tuple[str, str], most: int
+) -> None:
+    n_rows = len(happened)
+    rows = np.linspace(0, n_rows - 1, min(most, n_rows)).round().astype(np.intp)
+    random = np.random.default_rng(0)
+    x, y = (_spread(axis, rows, random) for axis in (plane.across, plane.up))
+    looks = (("o", "white", "black"), ("^", "black", "white"))
+    for is_class, name, (marker, face, edge) in zip((False, True), names, looks, strict=True):
+        shown = (happened[rows] == is_class) & np.isfinite(x) & np.isfinite(y)
+        axes.scatter(
+            x[shown],
+            y[shown],
+            s=16,
+            marker=marker,
+            facecolors=face,
+            edgecolors=edge,
+            linewidths=0.5,
+            label=name,
+        )
+
+
+def _spread(axis: Axis, rows: npt.NDArray[np.intp], random: np.random.Generator) -> Floats:
+    """Where rows are drawn: those of one category apart, since they would hide each other."""
+    places = axis.places[rows]
+    if axis.ticks is None:
+        return places
+    return np.asarray(places + random.uniform(-_JITTER, _JITTER, len(rows)))
+
+
+def _draw_legend(panels: list[Axes]) -> None:
+    """Say which rows are which, outside the planes if the figure makes room for it."""
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    figure = panels[0].figure
+    look: dict[str, Any] = {"title": "class", "facecolor": "#cccccc", "fontsize": 9}
+    if isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine):
+        handles, names = panels[0].get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside lower center", ncols=2, **look)
+    else:
+        panels[0].legend(loc="best", **look)

@@ -1,0 +1,219 @@
+"""The evidence of a report: everything the page says, as plain dicts, lists and numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from .. import __version__
+from ..forest import CalibrationForest
+from ..metrics import brier_score, brier_split, expected_calibration_error, log_loss, rmse
+from ..scaling import IdentityCalibrator, IsotonicScaling, PlattScaling
+from ..tree import CalibrationTree
+from . import measures
+from .regions import find_regions
+from .rows import Rows
+from .words import short
+
+_NAMES = {
+    CalibrationTree: "Calibration tree",
+    CalibrationForest: "Calibration forest",
+    PlattScaling: "Platt scaling",
+    IsotonicScaling: "Isotonic regression",
+    IdentityCalibrator: "No calibration",
+}
+_MOST_BINS = 15
+
+
+def gather(rows: Rows, title: str, max_regions: int) -> dict[str, Any]:
+    """All evidence."""
+    gains = _gains(rows)
+    return {
+        "title": title,
+        "version": __version__,
+        "calibrator": _NAMES.get(type(rows.calibrator), type(rows.calibrator).__name__),
+        "is_model": rows.is_model,
+        "score_type": rows.score_type,
+        "rows": float(rows.weights.sum()),
+        "weighted": bool((rows.weights != 1.0).any()),
+        "classes": rows.classes,
+        "confidence": measures.CONFIDENCE,
+        "few_rows": measures.FEW_ROWS,
+        "training_rows": _training_rows(rows),
+        "verdict": _verdict(gains),
+        "gains": gains,
+        "metrics": list(_metrics(rows)),
+        "choice": _choice(rows.calibrator),
+        "reliability": _reliability(rows),
+        "attributes": _attributes(rows),
+        **find_regions(rows, max_regions),
+    }
+
+
+def _training_rows(rows: Rows) -> dict[str, Any]:
+    """Whether the calibrator has seen these rows; the share is None where that is not known."""
+    if rows.overlap is None:
+        nothing = {"checked": 0, "found": 0, "by_chance": None, "share": None}
+        return {"status": "cannot tell", **nothing}
+    found = asdict(rows.overlap)
+    return found if found["status"] != "cannot tell" else {**found, "share": None}
+
+
+def _gains(rows: Rows) -> dict[str, dict[str, Any]]:
+    """What calibration gains in either loss, before, after, and the interval of the difference."""
+    gains = {}
+    for name, losses in (
+        ("squared_error", measures.squared_errors),
+        ("log_loss", measures.log_losses),
+    ):
+        before, after = losses(rows.before, rows.truth), losses(rows.after, rows.truth)
+        gains[name] = {
+            "before": float(np.average(before, weights=rows.weights)),
+            "after": float(np.average(after, weights=rows.weights)),
+            **measures.paired_gain(before, after, rows.weights),
+        }
+    return {"rmse": _of_roots(gains["squared_error"]), **gains}
+
+
+def _of_roots(squared: dict[str, Any]) -> dict[str, Any]:
+    """The same of the root: its difference is that of the squares divided by the roots' sum."""
+    before, after = math.sqrt(squared["before"]), math.sqrt(squared["after"])
+    per_square = 1.0 / (before + after) if before + after > 0 else 0.0
+    scaled = {
+        name: None if squared[name] is None else squared[name] * per_square
+        for name in ("gain", "low", "high")
+    }
+    return {"before": before, "after": after, **scaled}
+
+
+def _verdict(gains: dict[str, dict[str, Any]]) -> str:
+    """What the intervals of both losses say together."""
+    both = [gains["squared_error"], gains["log_loss"]]
+    if all(gain["low"] == gain["high"] == 0.0 for gain in both):
+        return "unchanged"
+    better = any(gain["low"] is not None and gain["low"] > 0.0 for gain in both)
+    worse = any(gain["high"] is not None and gain["high"] < 0.0 for gain in both)
+    if better and worse:
+        return "mixed"
+    return "helped" if better else "harmed" if worse else "unclear"
+
+
+def _metrics(rows: Rows) -> Iterator[dict[str, Any]]:
+    """The metrics before and after; less is better, but for accuracy."""
+    n_classes = len(rows.classes)
+    labels = rows.truth.argmax(axis=1)
+    given = {"sample_weight": rows.weights, "labels": np.arange(n_classes)}
+    bins = {"n_bins": measures.n_bins(float(rows.weights.sum()), _MOST_BINS)}
+
+    def both(name: str, words: str, measure: Any, **options: Any) -> dict[str, Any]:
+        before, after = (measure(labels, p, **given, **options) for p in (rows.before, rows.after))
+        return {"name": name, "words": words, "before": before, "after": after, "less": True}
+
+    yield both("RMSE", "root of the mean squared error of the probabilities", rmse)
+    yield both("Log loss", "how surprised the probabilities are by what happens", log_loss)
+    yield both("Brier score", "mean squared error, summed over the classes", brier_score)
+    split = both("", "", brier_split)
+    for name, part, words in (
+        ("– of it calibration", "calibration", "what putting the probabilities right would gain"),
+        ("– of it refinement", "refinement", "what would be left: how well they tell rows apart"),
+    ):
+        yield {
+            **split,
+            "name": name,
+            "words": words,
+            "before": getattr(split["before"], part),
+            "after": getattr(split["after"], part),
+        }
+    yield both(
+        "Calibration error",
+        "mean distance between probability and observed frequency",
+        expected_calibration_error,
+        **bins,
+    )
+    if n_classes > 2:
+        yield both(
+            "Calibration error of the answer",
+            "the same, of the most probable class alone",
+            expected_calibration_error,
+            kind="top_label",
+            **bins,
+        )
+    right = [
+        float(np.average(p.argmax(axis=1) == labels, weights=rows.weights))
+        for p in (rows.before, rows.after)
+    ]
+    yield {
+        "name": "Accuracy",
+        "words": "how often the most probable class is the right one; more is better",
+        "before": right[0],
+        "after": right[1],
+        "less": False,
+    }
+
+
+def _choice(calibrator: Any) -> dict[str, Any]:
+    """What was compared and chosen when the calibrator was fitted."""
+    selection = [dict(row) for row in getattr(calibrator, "selection_", [])]
+    levels = [dict(row) for row in getattr(calibrator, "levels_", [])]
+    objective = getattr(calibrator, "objective_", getattr(calibrator, "objective", "rmse"))
+    return {
+        "selection": selection,
+        "levels": levels,
+        "objective": "RMSE" if objective == "rmse" else "log loss",
+        "left_alone": _share_of_scores(calibrator),
+    }
+
+
+def _share_of_scores(calibrator: Any) -> float | None:
+    """What the scores as they are count for, where that is said."""
+    model = getattr(calibrator, "tree_", getattr(calibrator, "forest_", None))
+    return None if model is None else float(model.share_of_scores)
+
+
+def _reliability(rows: Rows) -> list[dict[str, Any]]:
+    """The reliability of each class, before and after; the worst first, of two the second."""
+    bins = measures.n_bins(float(rows.weights.sum()), _MOST_BINS)
+    judged = rows.judged
+    found = []
+    for column, name in enumerate(judged.classes):
+        before, after = (judged.curve(when, column, bins) for when in ("before", "after"))
+        found.append(
+            {
+                "class": name,
+                "rows": float(rows.weights @ judged.truth[:, column]),
+                "error_before": before["error"],
+                "error_after": after["error"],
+                "before": before["bins"],
+                "after": after["bins"],
+            }
+        )
+    return sorted(found, key=lambda each: -each["error_before"])
+
+
+def _attributes(rows: Rows) -> dict[str, Any]:
+    """What each attribute contributes, the most important first, or why that is not known."""
+    importances = getattr(rows.calibrator, "feature_importances_", None)
+    if importances is None or rows.attributes is None:
+        return {"importances": [], "reason": "The calibrator looks at the scores alone."}
+    reason = None
+    if not importances.any():
+        reason = "The scores are calibrated by the same model everywhere: nothing is split."
+        if _share_of_scores(rows.calibrator) == 1.0:
+            reason = "The scores are left alone, so no attribute contributes anything."
+        elif getattr(rows.calibrator, "splits_", None) == "gain_ratio" and (
+            rows.calibrator.get_n_leaves() > 1
+        ):
+            reason = (
+                "This tree is split by gain ratio, which looks for classes and not for "
+                "miscalibration, so what an attribute contributes is not measured."
+            )
+    pairs = zip(rows.attributes.columns, importances.tolist(), strict=True)
+    named = [{"name": short(column.name), "importance": share} for column, share in pairs]
+    return {
+        "importances": sorted(named, key=lambda each: -each["importance"]) if not reason else [],
+        "reason": reason,
+    }

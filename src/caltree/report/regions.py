@@ -1,0 +1,168 @@
+"""The regions of a report: the leaves of a tree, or segments by one attribute each."""
+
+from __future__ import annotations
+
+import heapq
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..model import TreeModel
+from ..segments import segments
+from ..tree import CalibrationTree
+from ..validation import Floats
+from . import words
+from .rows import Rows
+
+# By an attribute of more categories, rows are divided too finely to read.
+_MOST_CATEGORIES = 200
+_MOST_SEGMENTS = 10
+
+
+def find_regions(rows: Rows, max_regions: int) -> dict[str, Any]:
+    """The regions, the most harmful first, and the tree they come from, if any.
+
+    Returns
+    -------
+    dict
+        regions, kind ("leaves", "segments" or "none"), note (what the reader should know), tree
+        (None, or its nodes in depth-first order).
+    """
+    tree = rows.calibrator.tree_ if isinstance(rows.calibrator, CalibrationTree) else None
+    nodes = None if tree is None else _nodes(tree, rows, max_regions)
+    if tree is not None and nodes is not None and len(nodes) > 1:
+        found, note = [node for node in nodes if not node["children"]], None
+        hidden = tree.n_leaves - len(found)
+        if hidden > 0:
+            note = (
+                f"The tree has {tree.n_leaves:,} leaves. It is cut back to the {len(found):,} "
+                "largest regions by number of rows; a region that was divided further says so."
+            )
+        kind = "leaves"
+    else:
+        kind, found, note = _segments(rows, max_regions)
+    found = sorted(found, key=lambda region: -region["harm"])
+    return {"regions": found, "kind": kind, "note": note, "tree": nodes}
+
+
+def _nodes(tree: TreeModel, rows: Rows, max_regions: int) -> list[dict[str, Any]]:
+    """The nodes that are shown, depth first, each with its evidence."""
+    assert rows.matrix is not None
+    leaf = tree.apply(rows.matrix)
+    counts = _rows_below(
+        tree, np.asarray(np.bincount(leaf, rows.weights, tree.n_nodes), dtype=np.float64)
+    )
+    divided = _divided(tree, counts, max_regions)
+    gaps = np.asarray(np.isnan(rows.matrix).any(axis=0))
+    limits = words.regions(tree, gaps)
+    n_leaves = _rows_below(tree, (tree.attribute < 0).astype(np.float64))
+    order, spans = _side_by_side(tree, leaf, divided)
+    judged = rows.judged.some(order)
+    nodes: list[dict[str, Any]] = []
+    pending: list[tuple[int, str | None, int, str]] = [(0, None, 1, words.joined([]))]
+    while pending:
+        node, parent, level, branch = pending.pop()
+        is_split = node in divided
+        parts = words.conditions(limits[node], tree.attributes.columns)
+        nodes.append(
+            {
+                "id": f"node-{node}",
+                "parent": parent,
+                "level": level,
+                "branch": branch,
+                "conditions": parts,
+                "words": words.joined(parts),
+                "children": int(tree.n_children[node]) if is_split else 0,
+                "leaves": int(n_leaves[node]),
+                "share": float(tree.weight[node]),
+                "training_rows": float(tree.n_rows[node]),
+                **judged.some(spans[node]).place(),
+            }
+        )
+        if is_split:
+            below = zip(_children(tree, node), words.branches(tree, node, gaps), strict=True)
+            pending += [(child, f"node-{node}", level + 1, text) for child, text in below][::-1]
+    return nodes
+
+
+def _rows_below(tree: TreeModel, in_leaf: Floats) -> Floats:
+    """Sums over the leaves below every node."""
+    total = in_leaf.copy()
+    # A child stands behind its parent.
+    for node in np.flatnonzero(tree.attribute >= 0)[::-1]:
+        first = tree.first_child[node]
+        total[node] = total[first : first + tree.n_children[node]].sum()
+    return total
+
+
+def _divided(tree: TreeModel, counts: Floats, max_regions: int) -> set[int]:
+    """The nodes to show divided, the largest first, so that there are not too many regions."""
+    divided: set[int] = set()
+    n_regions, pending = 1, [(-counts[0], -tree.n_rows[0], 0)]
+    while pending:
+        *_, node = heapq.heappop(pending)
+        children = _children(tree, node) if tree.attribute[node] >= 0 else range(0)
+        if not children or n_regions + len(children) - 1 > max_regions:
+            continue
+        divided.add(node)
+        n_regions += len(children) - 1
+        for child in children:
+            heapq.heappush(pending, (-counts[child], -tree.n_rows[child], child))
+    return divided
+
+
+def _side_by_side(
+    tree: TreeModel, leaf: npt.NDArray[np.int32], divided: set[int]
+) -> tuple[npt.NDArray[np.intp], dict[int, slice]]:
+    """An order of the rows in which those of each node that is shown stand side by side."""
+    # Where a node stands among the regions, from one end of the tree to the other.
+    place = np.zeros(tree.n_nodes, dtype=np.intp)
+    reach: dict[int, tuple[int, int]] = {}
+    n_regions, pending = 0, [(0, False)]
+    while pending:
+        node, is_done = pending.pop()
+        if is_done:
+            reach[node] = (reach[_children(tree, node)[0]][0], n_regions)
+        elif node in divided:
+            pending += [(node, True), *((child, False) for child in _children(tree, node)[::-1])]
+        else:
+            place[node], n_regions = n_regions, n_regions + 1
+            reach[node] = (n_regions - 1, n_regions)
+    # A child stands behind its parent, and what is not shown stands where its parent does.
+    for node in np.flatnonzero(tree.attribute >= 0).tolist():
+        if node not in divided:
+            place[_children(tree, node)] = place[node]
+    region = place[leaf]
+    starts = np.concatenate([[0], np.cumsum(np.bincount(region, minlength=n_regions))])
+    spans = {node: slice(starts[first], starts[last]) for node, (first, last) in reach.items()}
+    return np.argsort(region, kind="stable"), spans
+
+
+def _children(tree: TreeModel, node: int) -> range:
+    first = int(tree.first_child[node])
+    return range(first, first + int(tree.n_children[node]))
+
+
+def _segments(rows: Rows, max_regions: int) -> tuple[str, list[dict[str, Any]], str | None]:
+    """The rows divided by each attribute on its own."""
+    if rows.attributes is None or rows.matrix is None:
+        return "none", [], f"The rows are not divided into regions: {rows.unreadable}."
+    found: list[dict[str, Any]] = []
+    left_out = []
+    for column, attribute in enumerate(rows.attributes.columns):
+        if len(attribute.categories or ()) > _MOST_CATEGORIES:
+            left_out.append(attribute.name)
+            continue
+        named = words.with_short_names(attribute)
+        for text, inside in segments(named, rows.matrix[:, column], _MOST_SEGMENTS):
+            region = {"id": f"segment-{len(found)}", "conditions": [text], "words": text}
+            found.append({**region, **rows.judged.some(inside).place()})
+    notes = []
+    if left_out:
+        names = ", ".join(words.short(name) for name in left_out)
+        notes.append(f"Not divided by {names}: more than {_MOST_CATEGORIES} categories.")
+    if len(found) > max_regions:
+        notes.append(f"The {max_regions} most harmful of {len(found):,} segments are shown.")
+        found = sorted(found, key=lambda region: -region["harm"])[:max_regions]
+    return "segments", found, " ".join(notes) or None

@@ -1,0 +1,197 @@
+"""What a report says in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+# Between a number and what it counts no line may break.
+_SPACE = "\N{NO-BREAK SPACE}"
+_MOST = 0.9
+_WORDS = {
+    "leave alone": "the scores as they are",
+    "global": "one model for all rows",
+    "local": "a model for each region",
+    "pruned tree": "the pruned tree",
+}
+_VERDICTS = {
+    "helped": "Calibration helped.",
+    "harmed": "Calibration did harm.",
+    "mixed": "Calibration helped by one measure and did harm by the other.",
+    "unclear": "No clear difference.",
+    "unchanged": "The probabilities are unchanged.",
+}
+_ON_SEEN_ROWS = {
+    "helped": "On rows it has already seen, calibration seems to help.",
+    "unclear": "No clear difference, even on rows it has already seen.",
+}
+
+
+def percent(share: float) -> str:
+    """A share in words: two digits that matter."""
+    size = 100.0 * abs(share)
+    decimals = 1 if 0.0 < size < 9.95 or 99.0 < size < 100.0 else 0
+    text = f"{size:.{decimals}f}"
+    if 0.0 < size < 0.1:
+        text = f"under{_SPACE}0.1" if share > 0.0 else "0.0"
+    elif text == "100.0":
+        text = f"over{_SPACE}99.9"
+    minus = "−" if share < 0.0 and text != "0.0" else ""
+    return f"{minus}{text}{_SPACE}%"
+
+
+def count(number: float) -> str:
+    """A number of rows, which weights may make a fraction."""
+    return f"{number:,.0f}" if number == round(number) else f"{number:,.1f}"
+
+
+def counted(number: float) -> str:
+    """The same, with the word."""
+    return f"{count(number)}{_SPACE}{'row' if number == 1 else 'rows'}"
+
+
+def verdict(data: Mapping[str, Any]) -> str:
+    """Whether calibration helped."""
+    found = data["verdict"]
+    if data["training_rows"]["status"] == "seen":
+        return _ON_SEEN_ROWS.get(found, _VERDICTS[found])
+    return _VERDICTS[found]
+
+
+def lead(data: Mapping[str, Any]) -> list[str]:
+    """By how much, and how sure that is."""
+    if data["verdict"] == "unchanged":
+        return [
+            f"On these {counted(data['rows'])} the calibrated probabilities are those of the "
+            "scores."
+        ]
+    first = f"On these {counted(data['rows'])} the error of the probabilities (RMSE)"
+    sentences = [
+        _change(first, data["gains"]["rmse"]),
+        _change("Log loss", data["gains"]["log_loss"]),
+    ]
+    if data["verdict"] == "unclear":
+        sentences.append("Differences as small as these may be chance.")
+    if data["score_type"] == "margin":
+        sentences.append(
+            "The scores are margins and no probabilities; for comparison they are read as "
+            "log-odds, which flatters calibration."
+        )
+    return sentences
+
+
+def _change(what: str, gain: Mapping[str, Any]) -> str:
+    before, after = gain["before"], gain["after"]
+    if before == after:
+        return f"{what} stays at {before:.4f}."
+    verb, sign = ("falls", 1.0) if after < before else ("rises", -1.0)
+    text = f"{what} {verb} from {before:.4f} to {after:.4f}"
+    if before > 0.0:
+        text += f", by {percent(sign * gain['gain'] / before)}"
+        if gain["low"] is not None:
+            ends = sorted(sign * gain[end] / before for end in ("low", "high"))
+            text += f" (95{_SPACE}% interval: {percent(ends[0])} to {percent(ends[1])})"
+    return f"{text}."
+
+
+def heading_of_seen_rows(data: Mapping[str, Any]) -> str:
+    """The loudest words of a report."""
+    most = data["training_rows"]["share"] > _MOST
+    return f"It was fitted to {'these very' if most else 'some of these'} rows"
+
+
+def training_rows(data: Mapping[str, Any]) -> str:
+    """What is known about these rows and those of training."""
+    found, what = data["training_rows"], "model" if data["is_model"] else "calibrator"
+    if found["status"] == "seen":
+        return (
+            f"About {percent(found['share'])} of these rows are rows that the {what} was fitted "
+            f"to ({found['found']} of {found['checked']} that could be checked have the contents "
+            "of a training row). On rows it has seen, it looks better than it is: no number below "
+            "says how it will do on others."
+        )
+    if found["status"] == "not seen":
+        return (
+            f"Of {found['checked']} rows that could be checked, {found['found'] or 'none'} "
+            f"had the contents of a row that the {what} was fitted to"
+            + (", no more than chance explains." if found["found"] else ".")
+        )
+    if found["by_chance"] is None:
+        return f"The rows could not be compared with those that the {what} was fitted to."
+    if found["by_chance"] > 0.5:
+        return (
+            f"It cannot be told whether the {what} was fitted to these rows. So many of its "
+            f"training rows are alike that {percent(found['by_chance'])} of fresh rows would look "
+            "familiar, too. Make sure that these rows were held out."
+        )
+    return (
+        f"Too few rows to tell whether the {what} was fitted to some of them "
+        f"({found['checked']} could be checked, {found['found']} had the contents of a training "
+        "row). Make sure that these rows were held out."
+    )
+
+
+def remedy() -> str:
+    """What to do about rows that were used for training."""
+    return (
+        "Hold rows out before fitting (for instance with scikit-learn's train_test_split), fit on "
+        "the others, and make this report on the rows held out."
+    )
+
+
+def choice(data: Mapping[str, Any]) -> list[str]:
+    """What was chosen, and why."""
+    found, name = data["choice"], data["calibrator"].lower()
+    selection = found["selection"]
+    if not selection:
+        if found["left_alone"] is None:
+            return [
+                f"{data['calibrator']} has nothing to choose from: it looks at the scores alone."
+            ]
+        return [f"The {name} was fitted without comparing it with leaving the scores alone."]
+    chosen = [row for row in selection if row["chosen"]]
+    if any("share" in row for row in selection):
+        return [
+            "Every tree is read with regions of several sizes. Their shares, and that of the "
+            f"scores as they are, have the lowest {found['objective']} on rows that a tree had "
+            "not seen."
+        ]
+    losses = [f"{candidate(row['candidate'])} ({row['loss']:.4f})" for row in selection]
+    compared = f"{', '.join(losses[:-1])} and {losses[-1]}"
+    sentences = [
+        f"When it was fitted, the {name} compared {compared} by cross-validated "
+        f"{found['objective']}, and chose {candidate(chosen[0]['candidate'])}."
+    ]
+    lowest = min(selection, key=lambda row: row["loss"])
+    if not lowest["chosen"]:
+        sentences.append(
+            f"The loss of {candidate(lowest['candidate'])} is lower, but not by enough to be sure."
+        )
+    return sentences
+
+
+def candidate(name: str) -> str:
+    """What a candidate is called in a sentence."""
+    return _WORDS.get(name, name)
+
+
+def place(found: Mapping[str, Any], several_classes: bool) -> str:
+    """What is said and what happens in some rows."""
+    if not found["rows"]:
+        return "no rows here"
+    of_class = f"{found['class']}: " if several_classes else ""
+    text = f"{of_class}says {percent(found['says'])}, is {percent(found['observed'])}"
+    return f"{text}, {counted(found['rows'])}"
+
+
+def doubt(found: Mapping[str, Any]) -> str:
+    """How sure that is."""
+    if not found["rows"]:
+        return "None of these rows is here, so nothing can be said."
+    ends = f"{percent(found['low'])} to {percent(found['high'])}"
+    if found["few"]:
+        return f"Too few rows to judge: the frequency may be anything from {ends}."
+    if found["off"]:
+        side = "above" if found["says"] > found["high"] else "below"
+        return f"The scores are {side} the interval of the observed frequency, {ends}."
+    return f"The scores are within the interval of the observed frequency, {ends}."
