@@ -1,0 +1,48 @@
+"""The command `caltree`; what it needs beyond the package itself is the extra `cli`."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import click
+
+_REMEDIES = {
+    "click": 'run: pip install "caltree[cli]"',
+    "rich": 'run: pip install "caltree[cli]"',
+    "pyarrow": 'run: pip install "caltree[cli]"',
+    "matplotlib": 'run: pip install "caltree[plot]" (or use --no-plot)',
+    "jinja2": 'run: pip install "caltree[report]"',
+    "plotly": 'run: pip install "caltree[report]"',
+}
+
+
+def main() -> None:
+    """Run the command, or say in one line what has to be installed for it."""
+    try:
+        make_command()(prog_name="caltree")
+    except KeyboardInterrupt:
+        sys.exit(130)  # while modules were imported
+    except ModuleNotFoundError as error:
+        if error.name not in _REMEDIES:
+            raise
+        sys.exit(f"caltree: {error.name} is not installed; {_REMEDIES[error.name]}")
+
+
+def make_command() -> click.Group:
+    """The command with its subcommands, made here since click may not be installed."""
+    import rich  # noqa: F401  # asked for before any work is done
+
+    from ..paper.command import make_group
+    from .apply import apply
+    from .command import caltree
+    from .demo import demo
+    from .evaluate import evaluate
+    from .fit import fit
+    from .report import report
+    from .show import show
+
+    for command in (fit, apply, evaluate, report, show, demo, make_group()):
+        caltree.add_command(command)
+    return caltree

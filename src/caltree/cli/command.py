@@ -1,0 +1,131 @@
+"""The group of all commands: errors in one line, exit codes, and signals that leave no trace."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from .. import __version__
+from .errors import CommandError
+
+_INTERRUPTED = 130
+_SIGNALS = [signal.SIGINT, signal.SIGTERM]
+
+EPILOG = """\
+Files are CSV, Parquet, Arrow or JSON lines, by their ending: .csv, .csv.gz, .parquet, .pq, .arrow,
+.feather, .ipc, .arrows, .jsonl, .ndjson, .jsonl.gz, .ndjson.gz. The name - is standard input or
+output. Rows are counted from 1, without the header.
+
+\b
+Exit codes:
+  0    done
+  1    something is wrong with the data, the model or a file
+  2    something is wrong with the options
+  130  interrupted (143: terminated)
+
+An output file appears whole or not at all, whatever happens meanwhile.
+"""
+
+
+class Stopped(BaseException):
+    """A signal asked to stop; no Exception, so that nothing takes it for an error."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.exit_code = 128 + number
+
+
+class Group(click.Group):
+    """Commands whose complaints are one line on standard error, without a traceback."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run a command and exit with its code."""
+        if not standalone_mode:
+            return super().main(args, prog_name, complete_var, False, **extra)
+        try:
+            code = super().main(args, prog_name, complete_var, False, **extra)
+        except (CommandError, click.UsageError) as error:
+            _complain(error)
+            sys.exit(error.exit_code)
+        except click.ClickException as error:
+            error.show()
+            sys.exit(error.exit_code)
+        except click.Abort:
+            click.echo("caltree: interrupted", err=True)
+            sys.exit(_INTERRUPTED)
+        except Stopped as stopped:
+            click.echo("caltree: interrupted; no file was changed", err=True)
+            sys.exit(stopped.exit_code)
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+class Command(click.Command):
+    """A command that can be stopped at any moment and says its warnings in one line."""
+
+    def invoke(self, context: click.Context) -> Any:
+        """Run it."""
+        with _stopping(), _warnings_in_one_line():
+            return super().invoke(context)
+
+
+@click.group(cls=Group, epilog=EPILOG)
+@click.version_option(__version__, prog_name="caltree")
+def caltree() -> None:
+    """Trustworthy probabilities from any classifier's scores."""
+
+
+def _complain(error: click.ClickException) -> None:
+    if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):
+        error.show()
+        return
+    hint = ""
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        hint = f" (see: {error.ctx.command_path} --help)"
+    message = " ".join(error.format_message().split())
+    click.echo(f"caltree: error: {message}{hint}", err=True)
+
+
+@contextmanager
+def _stopping() -> Iterator[None]:
+    """Turn the first signal into an exception; others shall not disturb the tidying up."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: Any) -> None:
+        for known in _SIGNALS:
+            signal.signal(known, signal.SIG_IGN)
+        raise Stopped(number)
+
+    before = {number: signal.signal(number, stop) for number in _SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _warnings_in_one_line() -> Iterator[None]:
+    def show(message: Any, category: type[Warning], *place: Any, **more: Any) -> None:
+        if issubclass(category, UserWarning):
+            click.echo(f"caltree: warning: {' '.join(str(message).split())}", err=True)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("default", UserWarning)
+        warnings.showwarning = show
+        yield

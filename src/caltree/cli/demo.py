@@ -1,0 +1,128 @@
+"""`caltree demo`: a naive Bayes model of made-up loans, calibrated in all the usual ways."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ..files import beside_of, write_whole
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ..demo import Comparison, Quality
+
+_ENDINGS = (".png", ".pdf", ".svg")
+
+
+@click.command()
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    default=Path("caltree-demo.png"),
+    show_default=True,
+    help="Where to write the picture; the ending says what kind.",
+)
+@click.option("--no-plot", is_flag=True, help="Draw no picture.")
+def demo(output: Path, no_plot: bool) -> None:
+    """Calibrate a naive Bayes model of made-up loans and compare with the usual ways.
+
+    Nothing is downloaded, and the figures are those of loans that were held out.
+    """
+    file_format = None if no_plot else _picture_format(output)
+    comparison = _compare()
+    _show(comparison)
+    if file_format is not None:
+        picture = _draw(comparison, file_format)
+        with _reporting(output):
+            write_whole(output, picture)
+        click.echo(f"\nReliability diagrams: {output}")
+
+
+def _picture_format(output: Path) -> str:
+    """What kind of picture to write; whatever prevents it is known before the work is done."""
+    import matplotlib  # noqa: F401  # asked for before any work is done
+
+    ending = output.suffix.lower()
+    if ending not in _ENDINGS:
+        raise click.ClickException(
+            f"cannot write {output}: its name must end in .png, .pdf or .svg"
+        )
+    if output.is_dir():
+        raise click.ClickException(f"cannot write {output}: it is a folder")
+    with _reporting(output):
+        beside = beside_of(output)
+        beside.touch(exist_ok=False)
+        beside.unlink()
+    return ending.removeprefix(".")
+
+
+@contextmanager
+def _reporting(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise click.ClickException(f"cannot write {path}: {error.strerror}") from None
+
+
+def _compare() -> Comparison:
+    from rich.console import Console
+
+    with Console(stderr=True).status("Calibrating ..."):
+        from ..demo import compare
+
+        return compare()
+
+
+def _draw(comparison: Comparison, file_format: str) -> bytes:
+    from ..demo import draw
+
+    return draw(comparison, file_format)
+
+
+def _show(comparison: Comparison) -> None:
+    from rich.console import Console
+
+    from ..demo import N_TRAINING, SHOWN_DEPTH
+
+    click.echo(
+        f"{N_TRAINING:,} made-up loans: a naive Bayes model estimates the probability of a "
+        f"default.\nWhat its probabilities are worth on {len(comparison.test.y):,} held-out "
+        "loans (lower is better):\n"
+    )
+    Console().print(_table(comparison))
+    click.echo(
+        "\nThe top of the calibration tree. S is the score of naive Bayes as log-odds; a node's\n"
+        "probabilities are the softmax of its F, and all nodes on the way to a leaf have a share:\n"
+    )
+    click.echo(comparison.tree.to_text(max_depth=SHOWN_DEPTH))
+
+
+def _table(comparison: Comparison) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("probabilities", caption="* the best calibrator", caption_justify="left")
+    table.add_column("RMSE", justify="right")
+    table.add_column("log loss", justify="right")
+    best = [min(column) for column in zip(*map(_figures, comparison.quality.values()), strict=True)]
+    for name, quality in comparison.quality.items():
+        cells = [
+            Text(f"{figure:.4f} *", style="bold green")
+            if figure == lowest
+            else Text(f"{figure:.4f}  ")
+            for figure, lowest in zip(_figures(quality), best, strict=True)
+        ]
+        table.add_row(name, *cells)
+    table.add_section()
+    attainable = [f"{figure:.4f}  " for figure in _figures(comparison.attainable)]
+    table.add_row("the true probabilities", *attainable, style="dim")
+    return table
+
+
+def _figures(quality: Quality) -> tuple[float, float]:
+    return quality.rmse, quality.log_loss

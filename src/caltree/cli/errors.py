@@ -1,0 +1,84 @@
+"""Errors of the command: one line that says what is wrong and what to do about it."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+_REMEDIES = {
+    errno.ENOENT: "check the path",
+    errno.ENOTDIR: "check the path",
+    errno.EISDIR: "give a file",
+    errno.EACCES: "check the permissions",
+    errno.EPERM: "check the permissions",
+    errno.EROFS: "choose another place",
+    errno.ENOSPC: "make room or choose another place",
+    errno.EDQUOT: "make room or choose another place",
+    errno.EFBIG: "raise the limit on the size of files or choose another format",
+}
+
+
+class CommandError(click.ClickException):
+    """Something is wrong with the data, the model or a file."""
+
+    exit_code = 1
+
+
+class UnreadableError(ValueError):
+    """What a file holds and should not, with the remedy."""
+
+
+@contextmanager
+def reading(name: str, file_format: str | None = None) -> Iterator[None]:
+    """Whatever prevents a file from being read, in one line."""
+    try:
+        yield
+    except (OSError, ValueError, NotImplementedError, EOFError, TypeError) as error:
+        if isinstance(error, OSError) and error.errno:
+            raise CommandError(f"cannot read {name}: {_reason(error)}") from None
+        if isinstance(error, UnreadableError):
+            raise CommandError(f"cannot read {name}: {_in_one_line(error)}") from None
+        remedy = "make the file again"
+        if file_format is not None:
+            remedy = f"if it is not {file_format}, say what it is with --format; else {remedy}"
+        raise CommandError(f"cannot read {name}: {_reason(error)}; {remedy}") from None
+
+
+@contextmanager
+def writing(name: str) -> Iterator[None]:
+    """Whatever prevents a file from being written, in one line."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise CommandError(f"cannot write {name}: {_reason(error)}") from None
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """What the calibrator refuses, in one line."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        raise CommandError(f"cannot {what}: {_in_one_line(error)}") from None
+    except MemoryError:
+        raise CommandError(
+            f"cannot {what}: there is not enough memory; use fewer rows or columns"
+        ) from None
+
+
+def _reason(error: Exception) -> str:
+    number = error.errno if isinstance(error, OSError) else None
+    if not number:
+        return _in_one_line(error).rstrip(".")
+    reason = os.strerror(number)
+    return f"{reason}; {_REMEDIES[number]}" if number in _REMEDIES else reason
+
+
+def _in_one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

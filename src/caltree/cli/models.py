@@ -1,0 +1,138 @@
+"""Model files: a stored calibrator, and beside it which columns of a file it was fitted to."""
+
+from __future__ import annotations
+
+import json
+import reprlib
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import (
+    CalibrationForest,
+    CalibrationTree,
+    IdentityCalibrator,
+    IsotonicScaling,
+    PlattScaling,
+    storage,
+)
+from ..attribute_calibrator import AttributeCalibrator
+from ..attributes import Attributes
+from ..calibrator import Calibrator
+from ..files import write_whole
+from .columns import Columns
+from .errors import CommandError, reading, writing
+from .formats import STANDARD
+
+_PACKAGE = "caltree."
+_KINDS: dict[str, type[Calibrator]] = {
+    f"{_PACKAGE}{kind.__name__}": kind
+    for kind in (
+        CalibrationTree,
+        CalibrationForest,
+        PlattScaling,
+        IsotonicScaling,
+        IdentityCalibrator,
+    )
+}
+
+
+@dataclass(frozen=True)
+class Model:
+    """What a model file holds."""
+
+    path: str
+    calibrator: Calibrator
+    columns: Columns | None
+    """None for what `calibrator.save` wrote."""
+
+    @property
+    def classes(self) -> list[Any]:
+        """The labels, sorted."""
+        return list(self.calibrator.classes_.tolist())
+
+    @property
+    def attributes(self) -> Attributes | None:
+        """What was learned about the attributes; None if the calibrator looks at none."""
+        if not isinstance(self.calibrator, AttributeCalibrator):
+            return None
+        return self.calibrator._attributes()
+
+    def with_columns(
+        self, scores: tuple[str, ...] | None, attributes: tuple[str, ...] | None
+    ) -> Columns:
+        """The columns to look for in a file: those named now, else those of the fit."""
+        known = self.columns
+        scores = scores or (known.scores if known else None)
+        if scores is None:
+            raise CommandError(
+                f"{self.path} does not say which columns are the scores; give --scores"
+            )
+        if len(scores) != self.calibrator.n_scores_:
+            raise CommandError(
+                f"--scores names {len(scores)} column(s), but the model was fitted to "
+                f"{self.calibrator.n_scores_}; give as many, in the same order"
+            )
+        return Columns(
+            scores=scores,
+            attributes=self._attribute_columns(attributes),
+            label=known.label if known else None,
+            weight=known.weight if known else None,
+        )
+
+    def _attribute_columns(self, given: tuple[str, ...] | None) -> tuple[str, ...]:
+        learned = self.attributes
+        if learned is None:
+            return ()
+        stored = self.columns.attributes if self.columns else learned.names
+        found = given or stored
+        if found is None:
+            raise CommandError(
+                f"{self.path} does not say which columns are the attributes; give --attributes, "
+                f"{len(learned.columns)} names between commas"
+            )
+        if len(found) != len(learned.columns):
+            raise CommandError(
+                f"--attributes names {len(found)} column(s), but the model was fitted to "
+                f"{len(learned.columns)}; give as many, in the same order"
+            )
+        return tuple(found)
+
+
+def read_model(path: str) -> Model:
+    """Read a model file, of whatever kind of calibrator."""
+    with reading(path):
+        text = Path(path).read_bytes()
+    try:
+        stored = storage.read_json(path)
+        kind = stored.get("format") if isinstance(stored, dict) else None
+        if not isinstance(kind, str) or kind not in _KINDS:
+            raise ValueError(_wrong_kind(kind))
+        calibrator = _KINDS[kind].from_dict(stored)
+        columns = stored.get("columns")
+        return Model(path, calibrator, None if columns is None else Columns.from_dict(columns))
+    except ValueError as error:
+        what = "it is empty" if not text.strip() else " ".join(str(error).split())
+        what = what.replace(f"{path} is no stored calibrator:", "it is no JSON:")
+        remedy = "" if ";" in what else "; make it with caltree fit"
+        raise CommandError(f"cannot use {path} as a model: {what}{remedy}") from None
+
+
+def write_model(calibrator: Calibrator, columns: Columns, path: str) -> None:
+    """Write a calibrator with its columns; the class it is of can load it, too."""
+    stored = {**calibrator.to_dict(), "columns": columns.to_dict()}
+    content = f"{json.dumps(stored, allow_nan=False)}\n".encode()
+    with writing(path):
+        if path == STANDARD:
+            stream = sys.stdout.buffer
+            stream.write(content)
+            stream.flush()
+        else:
+            write_whole(Path(path), content)
+
+
+def _wrong_kind(kind: Any) -> str:
+    if isinstance(kind, str) and kind.startswith(_PACKAGE):
+        return f"this caltree knows no {kind}"
+    return f"its format is {reprlib.repr(kind)}" if kind is not None else "it says no format"

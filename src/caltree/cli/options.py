@@ -1,0 +1,62 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from .columns import names_between_commas
+from .formats import CHOICES
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def _names(
+    context: click.Context, option: click.Parameter, given: str | None
+) -> tuple[str, ...] | None:
+    names = names_between_commas(given)
+    if names == ():
+        raise click.BadParameter("give names between commas", context, option)
+    return names
+
+
+def names_option(name: str, text: str) -> Decorator:
+    """An option of names between commas."""
+    return click.option(name, callback=_names, metavar="NAMES", help=text)
+
+
+def format_option(name: str, of: str) -> Decorator:
+    """An option that says the format of `of`, whatever its name."""
+    text = f"The format of {of}, whatever its name."
+    return click.option(name, type=click.Choice(CHOICES), help=text)
+
+
+scores_of_model = names_option(
+    "--scores", "The columns of the scores between commas, if not named as those of the fit."
+)
+attributes_of_model = names_option(
+    "--attributes",
+    "The columns of the attributes between commas, in the order of the fit, if not named alike.",
+)
+label_of_model = click.option(
+    "--label", metavar="NAME", help="The column of the label, if not named as that of the fit."
+)
+weight_of_model = click.option(
+    "--weight",
+    metavar="NAME",
+    help="The column that says how many rows each row counts for; by default that of the fit, if "
+    "the table has it.",
+)
+input_format = format_option("--format", "TABLE")
+quiet = click.option("--quiet", is_flag=True, help="Say nothing but errors and warnings.")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
+n_jobs = click.option(
+    "--n-jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Threads to use; by default one a processor. The result does not depend on it.",
+)
+model_argument = click.argument("model", metavar="MODEL")
+table_argument = click.argument("table", metavar="TABLE")

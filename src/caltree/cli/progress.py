@@ -1,0 +1,34 @@
+"""Signs of life on standard error, for those who watch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+
+@contextmanager
+def progress(what: str, n_rows: int | None, *, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """A bar of rows; without their number, a count. Silent unless on a terminal."""
+    console = Console(stderr=True)
+    columns = [
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed:,} rows"),
+        TimeElapsedColumn(),
+    ]
+    if n_rows is not None:
+        columns += [TextColumn("left:"), TimeRemainingColumn()]
+    with Progress(*columns, console=console, disable=quiet or not console.is_terminal) as bar:
+        task = bar.add_task(what, total=n_rows)
+        yield lambda n: bar.update(task, advance=n)
+
+
+@contextmanager
+def busy(what: str, *, quiet: bool) -> Iterator[None]:
+    """Something that moves while work is done. Silent unless on a terminal."""
+    console = Console(stderr=True, quiet=quiet)
+    with console.status(what):
+        yield

@@ -1,0 +1,84 @@
+"""`caltree report`: a page on what calibration does, and where."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from . import options
+from .command import Command
+from .errors import working, writing
+
+
+@click.command(cls=Command)
+@options.model_argument
+@options.table_argument
+@click.option("--out", metavar="FILE", required=True, help="Where to write the page, an HTML file.")
+@options.label_of_model
+@options.scores_of_model
+@options.attributes_of_model
+@options.weight_of_model
+@click.option("--title", help="The title of the page; by default the name of the table.")
+@options.input_format
+@options.quiet
+def report(
+    model: str,
+    table: str,
+    out: str,
+    label: str | None,
+    scores: tuple[str, ...] | None,
+    attributes: tuple[str, ...] | None,
+    weight: str | None,
+    title: str | None,
+    format: str | None,
+    quiet: bool,
+) -> None:
+    r"""Write a page on what the model does to the rows of TABLE.
+
+    TABLE should hold rows that neither the classifier nor the model has seen; on others both look
+    better than they are.
+
+    \b
+    Example:
+      caltree report model.json held_out.csv --out report.html
+    """
+    from .models import read_model
+    from .progress import busy
+    from .rows import label_and_weight, read_labelled
+    from .sources import open_source
+    from .targets import check_target
+
+    check_report(out)
+    check_target(out, table, model)
+    known = read_model(model)
+    columns = known.with_columns(scores, attributes)
+    with open_source(table, format) as source:
+        rows = read_labelled(known, label_and_weight(columns, source, label, weight), source)
+    with busy("Writing the report ...", quiet=quiet):
+        write_report(known.calibrator, rows, out, title or Path(table).name)
+    if not quiet:
+        click.echo(f"Report: {out}", err=True)
+
+
+def check_report(out: str) -> None:
+    """Ask for what a report needs before any work is done."""
+    from ..report import report  # noqa: F401
+
+    if Path(out).suffix.lower() not in (".html", ".htm"):
+        raise click.UsageError(
+            f"the name of a report must end in .html, got {out}", click.get_current_context()
+        )
+
+
+def write_report(calibrator: Any, rows: Any, out: str, title: str) -> None:
+    """Make the page of labelled rows and write it."""
+    from ..report import report as make_report
+
+    with working("make the report"):
+        page = make_report(
+            calibrator, rows.table, rows.y, rows.scores, sample_weight=rows.weights, title=title
+        )
+    with writing(out):
+        page.save(out)

@@ -1,0 +1,131 @@
+"""`caltree show`: what a model is."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from . import options
+from .command import Command
+
+if TYPE_CHECKING:
+    from .models import Model
+
+_MOST_NAMES = 8
+
+
+@click.command(cls=Command)
+@options.model_argument
+@click.option(
+    "--max-depth",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Show this many levels of the splits of a tree.",
+)
+@options.as_json
+def show(model: str, max_depth: int | None, as_json: bool) -> None:
+    """Say what a model is, what was chosen, and show its tree.
+
+    S is a score as log-odds; the probabilities of a node are the softmax of its F, and a node with
+    a share has that say in the average over the way from the root to a leaf.
+    """
+    from .models import read_model
+
+    known = read_model(model)
+    found = described(known)
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+        return
+    click.echo("\n".join(_in_words(found)))
+    to_text = getattr(known.calibrator, "to_text", None)
+    if to_text is not None:
+        click.echo(f"\n{to_text(max_depth=max_depth)}")
+
+
+def described(model: Model) -> dict[str, Any]:
+    """A model as plain values."""
+    calibrator = model.calibrator
+    found: dict[str, Any] = {
+        "kind": type(calibrator).__name__,
+        "classes": model.classes,
+        "score_type": calibrator.score_type_,
+        "n_scores": calibrator.n_scores_,
+        "columns": None if model.columns is None else model.columns.to_dict(),
+        "params": {name: v for name, v in calibrator.get_params().items() if _is_plain(v)},
+    }
+    learned = model.attributes
+    if learned is not None:
+        importances = calibrator.feature_importances_.tolist()
+        found["attributes"] = [
+            {
+                "name": attribute.name,
+                "categories": None if attribute.categories is None else list(attribute.categories),
+                "importance": importance,
+            }
+            for attribute, importance in zip(learned.columns, importances, strict=True)
+        ]
+    for name in ("selection", "levels", "splits", "boosting_iterations", "pruning_alpha"):
+        if hasattr(calibrator, f"{name}_"):
+            found[name] = getattr(calibrator, f"{name}_")
+    return found | _size(calibrator)
+
+
+def _size(calibrator: Any) -> dict[str, Any]:
+    if hasattr(calibrator, "tree_"):
+        return {"n_leaves": calibrator.get_n_leaves(), "depth": calibrator.get_depth()}
+    if hasattr(calibrator, "forest_"):
+        return {"n_trees": calibrator.forest_.n_trees}
+    if hasattr(calibrator, "slopes_"):
+        slopes, intercepts = calibrator.slopes_.tolist(), calibrator.intercepts_.tolist()
+        return {"slopes": slopes, "intercepts": intercepts}
+    if hasattr(calibrator, "thresholds_"):
+        return {"corners": [len(corners) for corners in calibrator.thresholds_]}
+    return {}
+
+
+def _in_words(found: dict[str, Any]) -> list[str]:
+    columns = found["columns"] or {}
+    names = columns.get("scores", [])
+    scores = f"{', '.join(names)} ({found['score_type']})" if names else found["score_type"]
+    lines = [
+        f"kind        {found['kind']}",
+        f"label       {columns.get('label') or 'not known'}",
+        f"classes     {', '.join(map(str, found['classes']))}",
+        f"scores      {scores}",
+    ]
+    lines += [f"weight      {columns['weight']}"] if columns.get("weight") else []
+    lines += [
+        f"{'attributes' if not place else '':<10}  {_attribute_in_words(attribute)}"
+        for place, attribute in enumerate(found.get("attributes", []))
+    ]
+    sizes = ("n_leaves", "depth", "n_trees", "slopes", "intercepts", "corners")
+    titles = {"n_leaves": "leaves", "n_trees": "trees"}
+    for name in sizes:
+        if name in found:
+            lines.append(f"{titles.get(name, name):<10}  {_numbers_in_words(found[name])}")
+    if found["kind"] == "CalibrationForest":
+        lines += ["", "Out-of-bag loss and share:"]
+        for row in found["selection"]:
+            lines.append(f"    {row['candidate']:<40}  {row['loss']:.4f}  {row['share']:.2f}")
+    return lines
+
+
+def _attribute_in_words(attribute: dict[str, Any]) -> str:
+    categories = attribute["categories"]
+    share = f", importance {attribute['importance']:.2f}"
+    if categories is None:
+        return f"{attribute['name']}: numbers{share}"
+    shown = ", ".join(map(str, categories[:_MOST_NAMES]))
+    more = len(categories) - _MOST_NAMES
+    return f"{attribute['name']}: {shown}{f' and {more} more' if more > 0 else ''}{share}"
+
+
+def _numbers_in_words(value: Any) -> str:
+    values = value if isinstance(value, list) else [value]
+    return ", ".join(f"{number:.6g}" for number in values)
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, bool | int | float | str | list)

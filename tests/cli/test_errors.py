@@ -1,0 +1,239 @@
+"""What is wrong with files, models and options: one line each, and nothing left behind."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from caltree import cli
+from caltree.cli import command
+
+from .conftest import make_visits, write
+
+
+@pytest.fixture
+def new(tmp_path):
+    frame = make_visits(100, seed=1)
+    for ending in ("csv", "parquet", "arrow", "jsonl"):
+        write(frame, tmp_path / f"new.{ending}")
+    return frame
+
+
+@pytest.mark.parametrize("arguments", [[], ["fit"], ["apply"], ["evaluate"], ["report"], ["show"]])
+def test_every_command_has_help(run, arguments):
+    result = run(*arguments, "--help")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.startswith(f"Usage: {' '.join(['caltree', *arguments])} [OPTIONS]")
+    if not arguments:
+        assert "130  interrupted" in result.stdout
+        assert run("demo", "--help").exit_code == run("paper", "--help").exit_code == 0
+
+
+def test_without_a_command_there_is_help(run):
+    result = run()
+    assert result.exit_code == 2 and "Exit codes:" in result.output
+
+
+HEADER = "channel,age,member,zip,p_yes"
+MODELS = {
+    "": "it is empty; make it with caltree fit",
+    "hello": "it is no JSON: Expecting value: line 1 column 1 (char 0); make it with caltree fit",
+    "[1]": "it says no format; make it with caltree fit",
+    '{"format": "other"}': "its format is 'other'; make it with caltree fit",
+    '{"format": "caltree.Tea"}': "this caltree knows no caltree.Tea; make it with caltree fit",
+    '{"format": "caltree.PlattScaling", "version": 9}': "this calibrator was stored in version 9 "
+    "of the format and only version 1 is known here; use the caltree that stored it or a newer one",
+}
+
+
+@pytest.mark.usefixtures("new")
+@pytest.mark.parametrize("content", MODELS)
+def test_what_is_no_model_is_said(complaint, content, tmp_path):
+    (tmp_path / "m.json").write_text(content)
+    expected = f"cannot use m.json as a model: {MODELS[content]}"
+    assert complaint("show", "m.json") == expected
+    assert complaint("apply", "m.json", "new.csv", "--out", "o.csv") == expected
+
+
+@pytest.mark.parametrize("columns", [1, {}, {"scores": "p"}, {"label": 1}, {"attributes": [1]}])
+def test_malformed_columns_are_refused(complaint, stored_model, columns, tmp_path):
+    stored = json.loads(stored_model)
+    stored["columns"] = {**stored["columns"], **columns} if columns and columns != 1 else columns
+    (tmp_path / "m.json").write_text(json.dumps(stored))
+    line = complaint("show", "m.json")
+    assert line.startswith("cannot use m.json as a model: the section columns of the model is malf")
+
+
+@pytest.mark.usefixtures("new")
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("nowhere.csv", "cannot read nowhere.csv: No such file or directory; check the path"),
+        (".", "cannot read .: Is a directory; give a file"),
+        ("new.doc", "cannot tell the format of new.doc: its name should end in .csv, .parquet, "),
+        ("empty.csv", "cannot read empty.csv: it is empty; there should be a line with the names"),
+        ("empty.jsonl", "cannot read empty.jsonl: it is empty; there should be a JSON object a l"),
+        ("empty.parquet", "cannot read empty.parquet: Parquet file size is 0 bytes; if it is not "),
+        ("cut.parquet", "cannot read cut.parquet: "),
+        ("cut.arrow", "cannot read cut.arrow: "),
+        ("cut.csv.gz", "cannot read cut.csv.gz: "),
+        ("latin.csv", "cannot read latin.csv: it is not UTF-8 from row 1 on; convert it"),
+        ("latin-header.csv", "cannot read latin-header.csv: it is not text in UTF-8; convert it, "),
+        ("ragged.csv", "cannot read ragged.csv: row 2 has 4 fields, but there are 5 columns; corr"),
+        ("twice.csv", "twice.csv has several columns named a; rename them"),
+        ("other.csv", "other.csv lacks the columns p_yes, channel, age, member, zip; it has a, b"),
+        ("bad.jsonl", "cannot read bad.jsonl: line 2 is no JSON (Expecting value: line 1 column"),
+        ("list.jsonl", "cannot read list.jsonl: line 1 is no JSON object"),
+        ("mixed.jsonl", "cannot read mixed.jsonl: 'a' holds values of several types (int, str) be"),
+        ("new.parquet.gz", "new.parquet.gz cannot be parquet and compressed as a whole; decompr"),
+    ],
+)
+def test_what_cannot_be_read_is_said(complaint, model, table, message, tmp_path):
+    for name in ("new.doc", "empty.csv", "empty.jsonl", "empty.parquet", "new.parquet.gz"):
+        (tmp_path / name).touch()
+    for name in ("new.parquet", "new.arrow"):
+        content = (tmp_path / name).read_bytes()
+        (tmp_path / name.replace("new", "cut")).write_bytes(content[: len(content) // 2])
+    write(make_visits(100), tmp_path / "whole.csv.gz")
+    (tmp_path / "cut.csv.gz").write_bytes((tmp_path / "whole.csv.gz").read_bytes()[:-500])
+    for name, text in {
+        "latin.csv": f"{HEADER}\n\xe9,1,true,01,0.5\n",
+        "latin-header.csv": "\xe9,b\n1,2\n",
+        "ragged.csv": f"{HEADER}\napp,1,true,01,0.5\napp,1,true,01\n",
+        "twice.csv": "a,a\n1,2\n",
+        "other.csv": "a,b\n1,2\n",
+        "bad.jsonl": '{"a": 1}\n?\n',
+        "list.jsonl": "[1]\n",
+        "mixed.jsonl": '{"a": 1}\n{"a": "x"}\n',
+    }.items():
+        (tmp_path / name).write_text(text, encoding="latin-1")
+    assert message in complaint("apply", model, table, "--out", "o.csv")
+
+
+@pytest.mark.usefixtures("new")
+@pytest.mark.parametrize(
+    ("out", "code", "message"),
+    [
+        ("nowhere/o.csv", 1, "cannot write nowhere/o.csv: No such file or directory; check the p"),
+        ("new.csv/o.csv", 1, "cannot write new.csv/o.csv: Not a directory; check the path"),
+        (".", 1, "cannot write .: it is a folder; give the name of a file"),
+        ("o.doc", 1, "cannot tell the format of o.doc: "),
+        ("new.csv", 2, "--out new.csv is the file that is read; give another name"),
+        ("./link.csv", 2, "--out ./link.csv is the file that is read; give another name"),
+        ("model.json", 2, "--out model.json is the file that is read; give another name"),
+    ],
+)
+def test_what_cannot_be_written_is_said(complaint, model, out, code, message, tmp_path):
+    (tmp_path / "link.csv").symlink_to(tmp_path / "new.csv")
+    assert message in complaint("apply", model, "new.csv", "--out", out, code=code)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("p_yes", 1.5, "new.csv: the column 'p_yes' holds the score 1.5 in row 51; a probability"),
+        ("p_yes", None, "new.csv: the column 'p_yes' holds no score in row 51; drop such rows"),
+        ("member", "maybe", "'member' holds 'maybe' in row 51; it should be true or false"),
+        ("age", "old", "'age' holds 'old', which is no number, in row 51; correct it or leave"),
+        ("y", "maybe", "'y' holds the label 'maybe' in row 51; the model knows no, yes; drop"),
+        ("y", None, "'y' holds no label in row 51; drop the rows without one"),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_row(
+    complaint, model, new, column, value, message, tmp_path
+):
+    new = new.astype({column: object})
+    new.loc[50, column] = value
+    write(new, tmp_path / "new.csv")
+    assert message in complaint("evaluate", model, "new.csv")
+    if column != "y":
+        assert message in complaint("apply", model, "new.csv", "--out", "o.csv")
+
+
+@pytest.mark.usefixtures("new")
+def test_another_number_of_scores_than_in_the_fit_is_refused(complaint, model):
+    line = complaint("evaluate", model, "new.csv", "--scores", "p_yes,age")
+    assert line.startswith(
+        "--scores names 2 column(s), but the model was fitted to 1; give as many"
+    )
+    line = complaint("apply", model, "new.csv", "--out", "o.csv", "--attributes", "age")
+    assert line.startswith("--attributes names 1 column(s), but the model was fitted to 4; give")
+
+
+@pytest.mark.usefixtures("new")
+def test_a_model_without_a_label_asks_for_it(complaint, stored_model, tmp_path):
+    stored = json.loads(stored_model)
+    stored["columns"]["label"] = None
+    (tmp_path / "m.json").write_text(json.dumps(stored))
+    line = complaint("evaluate", "m.json", "new.csv")
+    assert line == (
+        "the model does not say which column is the label; give --label: new.csv has channel, "
+        "age, member, zip, p_yes, y"
+    )
+    assert "new.csv lacks the column z" in complaint(
+        "evaluate", "m.json", "new.csv", "--label", "z"
+    )
+
+
+@pytest.mark.usefixtures("new")
+def test_a_terminal_gets_no_bytes_it_cannot_show(complaint, model, monkeypatch):
+    monkeypatch.setattr("caltree.cli.targets.is_terminal", lambda: True)
+    line = complaint("apply", model, "new.parquet", "--out", "-", code=2)
+    assert line.startswith(
+        "standard output is a terminal, which cannot show parquet; use --out FILE"
+    )
+
+
+@pytest.mark.usefixtures("new")
+def test_what_was_there_stays_if_writing_fails(complaint, model, monkeypatch, tmp_path):
+    (tmp_path / "o.csv").write_text("precious")
+
+    def replace(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", replace)
+    line = complaint("apply", model, "new.csv", "--out", "o.csv")
+    assert line == (
+        "cannot write o.csv: No space left on device; make room or choose another place"
+    )
+    assert (tmp_path / "o.csv").read_text() == "precious"
+
+
+def test_a_link_stays_a_link(run, model, new, tmp_path):
+    (tmp_path / "there").mkdir()
+    (tmp_path / "o.csv").symlink_to(tmp_path / "there" / "o.csv")
+    assert run("apply", model, "new.csv", "--out", "o.csv").exit_code == 0
+    assert (tmp_path / "o.csv").is_symlink()
+    assert os.listdir(tmp_path / "there") == ["o.csv"]
+
+
+def test_an_exit_code_says_which_signal_it_was(run, monkeypatch):
+    def stop(path):
+        raise command.Stopped(15)
+
+    monkeypatch.setattr("caltree.cli.models.read_model", stop)
+    result = run("show", "m.json")
+    assert (result.exit_code, result.stderr) == (143, "caltree: interrupted; no file was changed\n")
+
+
+def test_an_interrupted_demonstration_has_the_code_of_others(run, monkeypatch):
+    def compare():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("caltree.demo.compare", compare)
+    result = run("demo", "--no-plot")
+    assert result.exit_code == 130 and result.stderr.endswith("caltree: interrupted\n")
+
+
+def test_a_missing_pyarrow_is_named(monkeypatch, model):
+    monkeypatch.setattr(sys, "argv", ["caltree", "apply", str(model), "a.csv", "--out", "b.csv"])
+    for name in ("sources", "streaming", "inputs", "sinks", "convert"):
+        monkeypatch.delitem(sys.modules, f"caltree.cli.{name}", raising=False)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(
+        SystemExit, match=r'pyarrow is not installed; run: pip install "caltree\[cli'
+    ):
+        cli.main()
+    assert not Path("b.csv").exists()

@@ -1,0 +1,235 @@
+"""`caltree fit`."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from caltree import CalibrationForest, CalibrationTree, IsotonicScaling, PlattScaling
+
+from .conftest import make_visits, write
+
+ATTRIBUTES = ["channel", "age", "member", "zip"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet", "arrow", "jsonl"])
+def test_the_model_is_that_of_the_library_whatever_the_format(run, visits, ending):
+    write(visits, f"scored.{ending}")
+    result = run("fit", f"scored.{ending}", "--out", "model.json", "--categorical", "zip")
+    assert result.exit_code == 0, result.output
+    assert result.stdout == ""
+    assert "scores      p_yes, taken as probability of yes" in result.stderr
+    # As stored, since JSON and CSV write fewer digits than there are.
+    scores = pd.read_csv("scored.csv")["p_yes"] if ending == "csv" else visits["p_yes"]
+    expected = CalibrationTree(categorical_features=["zip"]).fit(
+        visits[ATTRIBUTES], visits["y"], scores
+    )
+    found = CalibrationTree.load("model.json")
+    assert found.feature_names_in_.tolist() == ATTRIBUTES
+    categories = {column.name: column.categories for column in found.tree_.attributes.columns}
+    assert categories == {
+        "channel": ("app", "shop", "web"),
+        "age": None,
+        "member": (False, True),
+        "zip": ("01", "1", "22"),
+    }
+    assert found.get_n_leaves() == expected.get_n_leaves() > 1
+    given = found.predict_proba(visits[ATTRIBUTES], visits["p_yes"])
+    wanted = expected.predict_proba(visits[ATTRIBUTES], visits["p_yes"])
+    np.testing.assert_allclose(given, wanted, rtol=0, atol=1e-6)
+
+
+def test_the_model_knows_its_columns(run, visits):
+    write(visits.assign(w=2.0, id=range(len(visits))), "scored.csv")
+    options = ["--weight", "w", "--exclude", "id,zip", "--label", "y", "--scores", "p_yes"]
+    assert run("fit", "scored.csv", "--out", "model.json", *options).exit_code == 0
+    assert json.loads(Path("model.json").read_text())["columns"] == {
+        "scores": ["p_yes"],
+        "attributes": ["channel", "age", "member"],
+        "label": "y",
+        "weight": "w",
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("tree", CalibrationTree()),
+        ("forest", CalibrationForest(random_state=0)),
+        ("platt", PlattScaling()),
+        ("isotonic", IsotonicScaling()),
+        ("published", CalibrationTree.published()),
+    ],
+    ids=["tree", "forest", "platt", "isotonic", "published"],
+)
+def test_every_calibrator_can_be_had(run, visits, kind, expected):
+    write(visits, "scored.parquet")
+    result = run("fit", "scored.parquet", "--out", "m.json", "--calibrator", kind, "--n-jobs", 1)
+    assert result.exit_code == 0, result.output
+    assert repr(type(expected).load("m.json")) == repr(expected)
+    write(visits.drop(columns="y"), "new.parquet")
+    assert run("apply", "m.json", "new.parquet", "--out", "out.parquet").exit_code == 0
+    expected.fit(visits[ATTRIBUTES], visits["y"], visits["p_yes"])
+    wanted = expected.predict_proba(visits[ATTRIBUTES], visits["p_yes"])
+    assert np.array_equal(pd.read_parquet("out.parquet")["calibrated_yes"], wanted[:, 1])
+
+
+def test_parameters_reach_the_calibrator(run, visits):
+    write(visits, "scored.parquet")
+    given = ["--objective", "log_loss", "--random-state", 7, "--score-type", "logit"]
+    assert run("fit", "scored.parquet", "--out", "m.json", *given).exit_code == 0
+    found = CalibrationTree.load("m.json")
+    assert (found.objective, found.random_state, found.score_type_) == ("log_loss", 7, "logit")
+
+
+def test_a_model_goes_to_standard_output(run, visits):
+    write(visits, "scored.parquet")
+    result = run("fit", "scored.parquet", "--out", "-", "--calibrator", "platt", "--quiet")
+    assert result.stderr == ""
+    assert PlattScaling.from_dict(json.loads(result.stdout)).classes_.tolist() == ["no", "yes"]
+
+
+def test_held_out_rows_judge_but_do_not_teach(run, visits):
+    write(visits, "scored.parquet")
+    result = run("fit", "scored.parquet", "--out", "m.json", "--holdout", 0.25)
+    assert "to 900 rows" in result.stderr and "On 300 rows held out" in result.stderr
+    assert CalibrationTree.load("m.json").tree_.n_rows[0] == 900
+    assert "calibration error" in result.stderr
+
+
+def test_three_classes_need_their_scores_in_order(run, complaint):
+    rng = np.random.default_rng(0)
+    scores = rng.dirichlet([1, 1, 1], 300)
+    frame = pd.DataFrame(scores, columns=["p_a", "p_b", "p_c"])
+    frame["x"] = rng.random(300)
+    frame["label"] = [rng.choice(list("abc"), p=row) for row in scores]
+    write(frame, "scored.csv")
+    assert run("fit", "scored.csv", "--out", "m.json").exit_code == 0
+    assert json.loads(Path("m.json").read_text())["columns"]["scores"] == ["p_a", "p_b", "p_c"]
+    assert complaint("fit", "scored.csv", "--out", "n.json", "--scores", "p_b,p_a,p_c") == (
+        "--scores p_b,p_a,p_c is not in the order of the classes a, b, c; give --scores p_a,p_b,p_c"
+    )
+    line = complaint("fit", "scored.csv", "--out", "n.json", "--scores", "p_a,p_b")
+    assert line.startswith("--scores names 2 column(s), but the label has the 3 classes a, b, c;")
+
+
+def test_the_score_of_the_first_class_is_warned_of(run, visits):
+    write(visits.rename(columns={"p_yes": "p_no"}), "scored.csv")
+    result = run("fit", "scored.csv", "--out", "m.json", "--scores", "p_no", "--quiet")
+    assert result.stderr == (
+        "caltree: warning: the one column of scores, p_no, is taken for the scores of yes, the "
+        "second class\n"
+    )
+
+
+def test_warnings_of_the_library_are_one_line(run, visits):
+    write(visits.assign(w=1e-4), "scored.csv")
+    result = run("fit", "scored.csv", "--out", "m.json", "--weight", "w", "--quiet")
+    [line] = result.stderr.splitlines()
+    assert line.startswith("caltree: warning: sample_weight sums to 0.12.")
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        ({"y": "Target", "p_yes": "Score"}, (["Score"], "Target")),
+        ({"p_yes": "probability"}, (["probability"], "y")),
+        ({"p_yes": "proba_YES"}, (["proba_YES"], "y")),
+    ],
+    ids=["capitals", "plain", "class"],
+)
+def test_names_tell_label_and_scores(run, visits, names, expected):
+    write(visits.rename(columns=names), "scored.csv")
+    assert run("fit", "scored.csv", "--out", "m.json", "--calibrator", "platt").exit_code == 0
+    columns = json.loads(Path("m.json").read_text())["columns"]
+    assert (columns["scores"], columns["label"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        ("target", "which column of s.csv is the label (it could be y or target); give --label"),
+        ("score", "which columns of s.csv are the scores (it could be score or p_yes); give --sc"),
+    ],
+)
+def test_what_is_ambiguous_is_not_guessed(complaint, visits, extra, message, tmp_path):
+    write(visits.assign(**{extra: 0.5}), tmp_path / "s.csv")
+    line = complaint("fit", "s.csv", "--out", "m.json")
+    assert message in line
+    assert line.endswith(f"channel, age, member, zip, p_yes, {'y, ' * (extra == 'target')}{extra}")
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [(["9", "10"], [9, 10]), (["a", "10"], ["10", "a"]), (["NA", "1"], ["1", "NA"])],
+    ids=["numbers", "text", "NA"],
+)
+def test_labels_of_text_are_numbers_if_all_of_them_are(run, labels, classes):
+    frame = make_visits(200).drop(columns="y").assign(y=labels * 100)
+    write(frame, "scored.csv")
+    given = ["--scores", "p_yes", "--calibrator", "platt"]
+    assert run("fit", "scored.csv", "--out", "m.json", *given).exit_code == 0
+    assert PlattScaling.load("m.json").classes_.tolist() == classes
+
+
+def change(frame, column, value, row=6):
+    frame = frame.astype({column: object})
+    frame.loc[row, column] = value
+    return frame
+
+
+@pytest.mark.parametrize(
+    ("frame", "options", "message"),
+    [
+        (lambda v: change(v, "y", None), [], "'y' holds no label in row 7"),
+        (lambda v: change(v, "p_yes", None), [], "'p_yes' holds no score in row 7"),
+        (lambda v: change(v, "p_yes", "inf"), [], "'p_yes' holds an infinite score in row 7"),
+        (lambda v: change(v, "p_yes", "high"), [], "'p_yes' holds 'high', which is no number, in"),
+        (lambda v: change(v, "age", "inf"), [], "'age' holds infinity in row 7; leave the field"),
+        (
+            lambda v: change(v, "p_yes", 1.25),
+            ["--score-type", "probability"],
+            "'p_yes' holds the score 1.25 in row 7; a probability is from 0 to 1",
+        ),
+        (lambda v: v.assign(w=-1.0), ["--weight", "w"], "'w' holds the weight -1 in row 1"),
+        (lambda v: v.assign(y="yes"), [], "'y' holds the one class yes only"),
+        (lambda v: v.assign(y=0.5), [], "'y' holds 0.5 in row 1; a label is a word or a whole"),
+        (lambda v: v.iloc[:0], [], "s.csv has no rows; give a table with some"),
+        (lambda v: v[["y", "p_yes"]], [], "s.csv has no column left for an attribute"),
+        (lambda v: v, ["--attributes", "age,y"], "--attributes names y, which is the label"),
+        (lambda v: v, ["--categorical", "p_yes"], "--categorical names p_yes, which is no attr"),
+        (lambda v: v, ["--exclude", "id"], "s.csv lacks the column id; it has channel, age"),
+        (lambda v: v, ["--holdout", "0.0001"], "cannot hold out rows: "),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_wrong_rows_are_named(complaint, visits, frame, options, message, tmp_path):
+    write(frame(visits), tmp_path / "s.csv")
+    scores = [] if "--scores" in options else ["--scores", "p_yes"]
+    assert message in complaint("fit", "s.csv", "--out", "m.json", *scores, *options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--calibrator", "platt", "--objective", "rmse"], "--calibrator platt has no --objective"),
+        (["--calibrator", "isotonic", "--score-type", "logit"], "isotonic has no --score-type"),
+        (["--holdout", "0", "--report", "r.html"], "--report is about rows held out; give"),
+        (["--report", "r.txt"], "the name of a report must end in .html, got r.txt"),
+        (["--scores", ","], "Invalid value for '--scores': give names between commas"),
+        (["--calibrator", "best"], "Invalid value for '--calibrator': 'best' is not one of"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_wrong_options_are_a_matter_of_usage(complaint, visits, options, message, tmp_path):
+    write(visits, tmp_path / "s.csv")
+    line = complaint("fit", "s.csv", "--out", "m.json", *options, code=2)
+    assert message in line and line.endswith("(see: caltree fit --help)")
+
+
+def test_a_type_that_is_neither_number_nor_text_is_named(complaint, visits, tmp_path):
+    write(visits.assign(day=pd.Timestamp("2020-01-01")), tmp_path / "s.parquet")
+    line = complaint("fit", "s.parquet", "--out", "m.json")
+    assert "the column 'day' is of type timestamp" in line and line.endswith("or leave it out")

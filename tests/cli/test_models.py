@@ -1,0 +1,160 @@
+"""`caltree evaluate`, `caltree show` and `caltree report`, and the models they read."""
+
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from caltree import CalibrationForest, CalibrationTree, IsotonicScaling, PlattScaling
+from caltree.metrics import brier_score, expected_calibration_error, log_loss, rmse
+
+from .conftest import make_visits, write
+
+ATTRIBUTES = ["channel", "age", "member", "zip"]
+
+
+@pytest.fixture
+def held_out(tmp_path):
+    frame = make_visits(400, seed=2).assign(w=np.arange(400) % 3)
+    write(frame, tmp_path / "held_out.parquet")
+    write(frame, tmp_path / "held_out.csv")
+    return frame
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_measures_are_those_of_the_library(run, model, held_out, weight, ending):
+    options = [] if weight is None else ["--weight", weight]
+    result = run("evaluate", model, f"held_out.{ending}", "--json", *options)
+    assert (result.exit_code, result.stderr) == (0, "")
+    found = json.loads(result.stdout)
+    assert found["rows"] == 400
+    p = held_out["p_yes"].to_numpy()
+    after = CalibrationTree.load(model).predict_proba(held_out[ATTRIBUTES], p)
+    given = {"sample_weight": None if weight is None else held_out["w"], "labels": ["no", "yes"]}
+    for measure in (rmse, brier_score, log_loss, expected_calibration_error):
+        of_measure = found["measures"][measure.__name__]
+        before = measure(held_out["y"], np.column_stack([1 - p, p]), **given)
+        assert of_measure["uncalibrated"] == pytest.approx(before, abs=1e-9)
+        assert of_measure["calibrated"] == pytest.approx(
+            measure(held_out["y"], after, **given), abs=1e-9
+        )
+
+
+@pytest.mark.usefixtures("held_out")
+def test_measures_are_a_table_on_a_terminal(run, model):
+    result = run("evaluate", model, "held_out.csv", "--label", "y", "--scores", "p_yes")
+    assert result.exit_code == 0
+    assert "400 rows of held_out.csv:" in result.stdout
+    assert "uncalibrated" in result.stdout and "calibration error" in result.stdout
+
+
+def test_labels_become_the_classes_of_the_model(run, tmp_path):
+    rng = np.random.default_rng(0)
+    frame = make_visits(300).drop(columns="y").assign(y=rng.integers(0, 2, 300))
+    write(frame, tmp_path / "s.csv")
+    given = ["--scores", "p_yes", "--calibrator", "platt", "--out", "m.json"]
+    assert run("fit", "s.csv", *given).exit_code == 0
+    printed = []
+    for column, name in ((frame["y"], "a.csv"), (frame["y"].astype(float), "b.parquet")):
+        write(frame.assign(y=column), name)
+        printed.append(json.loads(run("evaluate", "m.json", name, "--json").stdout)["measures"])
+    assert printed[0]["rmse"] == pytest.approx(printed[1]["rmse"])
+
+
+def test_the_weight_of_the_fit_is_used_if_it_is_there(run, held_out):
+    assert run("fit", "held_out.csv", "--weight", "w", "--out", "m.json").exit_code == 0
+    with_weight = json.loads(run("evaluate", "m.json", "held_out.csv", "--json").stdout)
+    given = json.loads(run("evaluate", "m.json", "held_out.csv", "--json", "--weight", "w").stdout)
+    assert with_weight == given
+    write(held_out.drop(columns="w"), "unweighted.csv")
+    without = json.loads(run("evaluate", "m.json", "unweighted.csv", "--json").stdout)
+    assert without["measures"] != given["measures"]
+
+
+# show
+
+
+def test_a_tree_is_shown_with_its_columns_and_text(run, model):
+    result = run("show", model)
+    tree = CalibrationTree.load(model)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert tree.to_text() in result.stdout
+    assert "scores      p_yes (probability)" in result.stdout
+    assert f"leaves      {tree.get_n_leaves()}" in result.stdout
+    assert "attributes  channel: app, shop, web, importance " in result.stdout
+    assert tree.to_text(max_depth=1) in run("show", model, "--max-depth", 1).stdout
+
+
+def test_json_says_what_was_chosen(run, model):
+    found = json.loads(run("show", model, "--json").stdout)
+    tree = CalibrationTree.load(model)
+    assert found["kind"] == "CalibrationTree" and found["classes"] == ["no", "yes"]
+    assert found["columns"]["attributes"] == [item["name"] for item in found["attributes"]]
+    assert found["selection"] == tree.selection_ and found["levels"] == tree.levels_
+    assert (found["n_leaves"], found["depth"]) == (tree.get_n_leaves(), tree.get_depth())
+
+
+@pytest.mark.parametrize(
+    ("calibrator", "lines"),
+    [
+        (CalibrationForest(4, random_state=0), ["trees       4", "Out-of-bag loss and share:"]),
+        (PlattScaling(), ["slopes      ", "intercepts  "]),
+        (IsotonicScaling(), ["corners     "]),
+    ],
+    ids=["forest", "platt", "isotonic"],
+)
+def test_models_that_the_library_saved_are_shown(run, calibrator, lines):
+    frame = make_visits(300)
+    calibrator.fit(frame[ATTRIBUTES], frame["y"], frame["p_yes"]).save("saved.json")
+    result = run("show", "saved.json")
+    assert result.exit_code == 0, result.output
+    for line in ["label       not known", *lines]:
+        assert f"\n{line}" in result.stdout
+    assert json.loads(run("show", "saved.json", "--json").stdout)["columns"] is None
+
+
+# report
+
+
+@pytest.mark.usefixtures("held_out")
+def test_a_report_is_a_page_on_the_rows(run, model):
+    pytest.importorskip("jinja2")
+    result = run("report", model, "held_out.csv", "--out", "r.html", "--title", "Visits & more")
+    assert (result.exit_code, result.stdout) == (0, ""), result.output
+    assert result.stderr == "Report: r.html\n"
+    page = Path("r.html").read_text(encoding="utf-8")
+    assert "<html" in page and "Visits &amp; more" in page
+
+
+def test_fit_reports_on_the_rows_held_out(run, visits):
+    pytest.importorskip("jinja2")
+    write(visits, "s.parquet")
+    result = run("fit", "s.parquet", "--out", "m.json", "--report", "r.html")
+    assert result.exit_code == 0, result.output
+    assert "to 960 rows" in result.stderr and "Report: r.html" in result.stderr
+    assert "<html" in Path("r.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("kind", ["tree", "platt"])
+def test_a_report_is_given_the_calibrator_and_the_rows(run, held_out, monkeypatch, kind):
+    given = {}
+
+    def report(calibrator, X, y, scores, *, sample_weight=None, title=None):
+        given.update(calibrator=calibrator, X=X, y=y, scores=scores, w=sample_weight, title=title)
+        return SimpleNamespace(save=lambda path: Path(path).write_text("page"))
+
+    monkeypatch.setitem(sys.modules, "caltree.report", SimpleNamespace(report=report))
+    assert run("fit", "held_out.csv", "--calibrator", kind, "--out", "m.json").exit_code == 0
+    result = run("report", "m.json", "held_out.csv", "--out", "r.html", "--weight", "w", "--quiet")
+    assert (result.exit_code, result.output) == (0, "")
+    assert Path("r.html").read_text() == "page"
+    assert given["title"] == "held_out.csv"
+    assert given["y"].tolist() == held_out["y"].tolist()
+    np.testing.assert_allclose(given["scores"][:, 0], held_out["p_yes"])
+    assert given["w"].tolist() == held_out["w"].tolist()
+    after = given["calibrator"].predict_proba(given["X"], given["scores"])
+    assert after.shape == (400, 2)
