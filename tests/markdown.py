@@ -1,8 +1,13 @@
 """Code in Markdown files: what it is, and what it prints."""
 
 import re
+import shlex
 from contextlib import redirect_stdout
 from io import StringIO
+
+from click.testing import CliRunner
+
+from caltree import cli
 
 
 def blocks(text):
@@ -18,12 +23,31 @@ def printed(code, namespace, name):
     return output.getvalue()
 
 
-def assert_prints_what_is_shown(text, name):
-    """Run every block of Python in turn; the number of outputs that were compared."""
+def without_trailing_spaces(text):
+    """The lines of a text, as Markdown shows them."""
+    return [line.rstrip() for line in text.strip().splitlines()]
+
+
+def assert_commands_do_what_is_shown(code):
+    """Run every command `caltree` of a block; what is shown below one is what it prints."""
+    for command in re.split(r"^\$ ", code, flags=re.MULTILINE)[1:]:
+        line, _, expected = command.partition("\n")
+        program, *arguments = shlex.split(line)
+        assert program == "caltree"
+        result = CliRunner().invoke(cli.make_command(), arguments)
+        assert result.exit_code == 0, result.output
+        if expected.strip():
+            assert without_trailing_spaces(result.stdout) == without_trailing_spaces(expected)
+
+
+def assert_prints_what_is_shown(text, name, *, commands=False):
+    """Run every block of Python, and of commands, in turn; count the outputs of the former."""
     found = blocks(text)
     namespace = {"__name__": "markdown"}
     shown = 0
     for (kind, code), (next_kind, expected) in zip(found, [*found[1:], ("", "")], strict=True):
+        if commands and kind == "console":
+            assert_commands_do_what_is_shown(code)
         if kind == "python":
             assert printed(code, namespace, name) == (expected if next_kind == "text" else "")
             shown += next_kind == "text"

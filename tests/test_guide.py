@@ -16,7 +16,7 @@ def test_the_code_prints_what_is_shown(page, tmp_path, monkeypatch):
     pytest.importorskip("pandas")
     monkeypatch.chdir(tmp_path)
     text = page.read_text(encoding="utf-8")
-    assert_prints_what_is_shown(text, page.name)
+    assert_prints_what_is_shown(text, page.name, commands=True)
     kinds = {kind for kind, _ in blocks(text)}
     assert kinds <= {"python", "text", "console"}
 

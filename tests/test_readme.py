@@ -8,14 +8,10 @@ from click.testing import CliRunner
 
 from caltree import cli
 
-from .markdown import assert_prints_what_is_shown, blocks
+from .markdown import assert_prints_what_is_shown, blocks, without_trailing_spaces
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-
-
-def without_trailing_spaces(text):
-    return [line.rstrip() for line in text.strip().splitlines()]
 
 
 def test_the_code_prints_what_is_shown(tmp_path, monkeypatch):
