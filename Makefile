@@ -29,6 +29,7 @@ lint: $(VENV)/.ready
 
 bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/apply.py
 
 # Warnings are errors; the examples are run.
 docs: $(VENV)/.docs
