@@ -66,9 +66,10 @@ def known_labels(y: Any, classes: npt.NDArray[Any], n_rows: int) -> Floats:
     unknown = ~truth.any(axis=1)
     if unknown.any():
         row = int(np.flatnonzero(unknown)[0])
+        label = labels.tolist()[row]
         raise ValueError(
-            f"y contains {labels.tolist()[row]!r} in row {row}, which the calibrator does not know; "
-            f"its classes are {reprlib.repr(classes.tolist())}"
+            f"y contains {label!r} in row {row}, which the calibrator does not know; its "
+            f"classes are {reprlib.repr(classes.tolist())}"
         )
     return np.asarray(truth, dtype=np.float64)
 
