@@ -55,7 +55,7 @@ sanitize: $(VENV)/.ready
 	$(BIN)/cmake --install $(SANITIZED) --prefix $(SANITIZED)/python > /dev/null
 	LD_PRELOAD="$$(cat $(SANITIZED)/preload.txt)" ASAN_OPTIONS=detect_leaks=0 \
 	    CALTREE_INSTEAD=$(SANITIZED)/python \
-	    $(BIN)/python -m pytest -q -p tests.native.instead tests/test_core.py tests/test_twin.py \
+	    $(BIN)/python -m pytest -q --numprocesses=auto -p tests.native.instead tests/test_core.py tests/test_twin.py \
 	    tests/test_local_twin.py
 
 # The package is installed in place, so that only a change of the core asks for a new build.
