@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -52,6 +53,8 @@ struct ResidualSettings {
 // better half of K useless ones gains about K. Each beyond the first few must pay for itself.
 inline constexpr double free_categories = 8.0;
 inline constexpr double cost_of_a_category = 3.0;
+// Up to so many rows, sorting them by insertion is cheaper than looking at every bin.
+inline constexpr std::size_t few_rows = 48;
 
 class ResidualFinder {
   public:
@@ -67,6 +70,9 @@ class ResidualFinder {
         ResidualSplit best;
         for (const std::size_t a : attributes) {
             if (columns_[a].n_bins < 1) continue;
+            if (shape_.n_states == 1 && columns_[a].numeric && rows.size() <= few_rows) {
+                if (scan_few_rows(a, rows, evidence, best)) continue;
+            }
             collect(columns_[a], rows, evidence);
             if (!columns_[a].numeric) order_categories();
             scan(a, best);
@@ -75,6 +81,61 @@ class ResidualFinder {
     }
 
   private:
+    // Most nodes have few rows. Those of one state that have no missing value are sorted and looked
+    // at as they come, with the same sums as below; false if there is a missing value.
+    bool scan_few_rows(std::size_t attribute, std::span<const Row> rows,
+                       std::span<const double> evidence, ResidualSplit& best) {
+        const BinnedColumn& column = columns_[attribute];
+        std::array<std::uint32_t, few_rows> keys;
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            const Bin bin = column.codes[rows[i]];
+            if (bin == column.n_bins) return false;
+            const std::uint32_t key = std::uint32_t{bin} << 16 | static_cast<std::uint32_t>(i);
+            std::size_t at = i;
+            for (; at > 0 && keys[at - 1] > key; --at) keys[at] = keys[at - 1];
+            keys[at] = key;
+        }
+        const double before = shape_.gain(node_.data(), settings_.penalty);
+        Sums left;
+        for (std::size_t i = 0; i < rows.size();) {
+            const std::uint32_t bin = keys[i] >> 16;
+            Sums cell;
+            for (; i < rows.size() && keys[i] >> 16 == bin; ++i) {
+                cell.add(evidence.data() + (keys[i] & 0xffffU) * 3);
+            }
+            left.add(&cell.rows);
+            if (i == rows.size() || left.rows < settings_.min_samples_leaf) continue;
+            if (node_[0] - left.rows < settings_.min_samples_leaf) break;
+            const double gain = gain_of(left) - before;
+            if (gain <= best.gain + 1e-9) continue;
+            best.attribute = static_cast<int>(attribute);
+            best.gain = gain;
+            best.first_categories.clear();
+            best.missing_first = left.rows >= node_[0] - left.rows;
+            best.missing_rows = 0.0;
+            best.cut = bin + ((keys[i] >> 16) - bin - 1U) / 2;
+        }
+        return true;
+    }
+
+    // What the rows of one state on one side add up to.
+    struct Sums {
+        double rows = 0.0, residual = 0.0, variance = 0.0;
+        void add(const double* from) {
+            rows += from[0];
+            residual += from[1];
+            variance += from[2];
+        }
+    };
+
+    // Of both sides together, over one denominator: divisions take time.
+    double gain_of(const Sums& side) const {
+        const double left = side.variance + settings_.penalty;
+        const double right = node_[2] - side.variance + settings_.penalty;
+        const double other = node_[1] - side.residual;
+        return (side.residual * side.residual * right + other * other * left) / (left * right);
+    }
+
     // One of the different bins among the node's rows; the sums stand in sums_.
     struct Cell {
         Bin bin;
@@ -184,26 +245,37 @@ class ResidualFinder {
         const bool any_missing = missing_[0] > 0.0;
         // After the last cell only missing values are left on the other side.
         const std::size_t n_cuts = cells_.size() - (any_missing && !missing_first ? 0 : 1);
+        if (shape_.n_states == 1) {
+            scan_one_state(attribute, missing_first, n_cuts, before, best);
+            return;
+        }
         for (std::size_t c = 0; c < n_cuts; ++c) {
             const double* cell = sums_.data() + cells_[c].at;
             for (std::size_t t = 0; t < size; ++t) left_[t] += cell[t];
             for (std::size_t t = 0; t < size; ++t) right_[t] = node_[t] - left_[t];
             if (left_[0] < settings_.min_samples_leaf) continue;
             if (right_[0] < settings_.min_samples_leaf) break;
-            const double gain = both_sides() - before;
+            const double gain = shape_.gain(left_.data(), settings_.penalty) +
+                                shape_.gain(right_.data(), settings_.penalty) - before;
             if (gain > best.gain + 1e-9) keep(attribute, c, gain, missing_first, best);
         }
     }
 
-    double both_sides() const {
-        if (shape_.n_states > 1) {
-            return shape_.gain(left_.data(), settings_.penalty) +
-                   shape_.gain(right_.data(), settings_.penalty);
+    // The most frequent case, in registers.
+    void scan_one_state(std::size_t attribute, bool missing_first, std::size_t n_cuts,
+                        double before, ResidualSplit& best) {
+        Sums left;
+        left.add(left_.data());
+        for (std::size_t c = 0; c < n_cuts; ++c) {
+            left.add(sums_.data() + cells_[c].at);
+            if (left.rows < settings_.min_samples_leaf) continue;
+            if (node_[0] - left.rows < settings_.min_samples_leaf) break;
+            const double gain = gain_of(left) - before;
+            if (gain <= best.gain + 1e-9) continue;
+            left_[0] = left.rows;
+            right_[0] = node_[0] - left.rows;
+            keep(attribute, c, gain, missing_first, best);
         }
-        // The same over one denominator: divisions are what takes time here.
-        const double left = left_[2] + settings_.penalty;
-        const double right = right_[2] + settings_.penalty;
-        return (left_[1] * left_[1] * right + right_[1] * right_[1] * left) / (left * right);
     }
 
     // What a split on a nominal attribute may gain by chance.
