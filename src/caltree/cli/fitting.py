@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 import numpy as np
-import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow as pa
 
 from .. import CalibrationForest, CalibrationTree, IsotonicScaling, PlattScaling
 from ..attribute_calibrator import AttributeCalibrator

@@ -10,9 +10,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.compute as pc  # type: ignore[import-untyped]
-import pyarrow.parquet  # type: ignore[import-untyped]
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet
 
 from ..files import whole_file
 from .errors import CommandError, writing
@@ -84,7 +84,7 @@ def _binary(path: str, compressed: bool) -> Iterator[BinaryIO]:
             return
         # Without name and time, so that the same rows give the same file.
         with gzip.GzipFile("", "wb", 6, file, 0) as packed:
-            yield packed  # type: ignore[misc]
+            yield packed  # type: ignore[misc]  # a file in all that is asked of it
 
 
 def _aligned(batch: Any, schema: Any, name: str) -> Any:

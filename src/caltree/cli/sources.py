@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, TypeAlias
 
-import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.csv  # type: ignore[import-untyped]
-import pyarrow.parquet  # type: ignore[import-untyped]
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
 
 from .errors import CommandError, UnreadableError, reading
 from .formats import STANDARD, STREAM, is_compressed, of_bytes, of_path
@@ -139,6 +139,7 @@ def _seekable(stream: Stream, stack: ExitStack) -> Any:
     """The stream itself if it is a file, otherwise a copy of it on disk."""
     if isinstance(stream.raw, io.FileIO) and stream.seekable():
         return stream
+    # The stack closes it.
     copy = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
     while part := stream.read1(_BUFFER):
         copy.write(part)

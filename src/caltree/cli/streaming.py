@@ -9,7 +9,7 @@ from contextlib import closing
 from typing import Any, TypeVar
 
 import numpy as np
-import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow as pa
 from joblib import cpu_count
 
 from .columns import Columns

@@ -22,7 +22,7 @@ GREY = "#999999"
 def require_matplotlib() -> None:
     """Say in one line what to install, before any work is done."""
     try:
-        import matplotlib  # noqa: F401
+        import matplotlib  # noqa: F401  # only to see whether it is there
     except ModuleNotFoundError as error:
         if error.name != "matplotlib":
             raise

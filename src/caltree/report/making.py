@@ -113,7 +113,7 @@ def report(
 def _require_jinja() -> None:
     """Say what has to be installed before any work is done."""
     try:
-        import jinja2  # noqa: F401
+        import jinja2  # noqa: F401  # only to see whether it is there
     except ModuleNotFoundError:
         raise ModuleNotFoundError(
             'jinja2 is not installed; run: pip install "caltree[report]"', name="jinja2"
