@@ -1,0 +1,495 @@
+"""CalibrationForest: tables and scores in any dress, and what is refused."""
+
+import copy
+from fractions import Fraction
+
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from threadpoolctl import threadpool_limits
+
+from caltree import CalibratedClassifier, CalibrationForest
+
+from .forests import (
+    assert_survives,
+    calibrated_rows,
+    few,
+    fitted,
+    left_alone,
+    same_forest,
+    squared_error,
+)
+from .helpers import assert_probabilities, make_frame, make_rows
+
+# Tables and scores in any dress
+
+
+def as_frame(make):
+    return lambda X: make({f"x{j}": X[:, j] for j in range(X.shape[1])})
+
+
+TABLES = {
+    "float32": lambda X: X.astype(np.float32),
+    "fortran": np.asfortranarray,
+    "strided": lambda X: np.repeat(np.repeat(X, 2, axis=0), 2, axis=1)[::2, ::2],
+    "lists": lambda X: X.tolist(),
+    "pandas": as_frame(pd.DataFrame),
+    "polars": as_frame(pl.DataFrame),
+    "pyarrow": as_frame(pa.table),
+    "csr": sparse.csr_array,
+    "csc": sparse.csc_array,
+}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_every_kind_of_table_gives_the_same_forest(kind):
+    X, y, scores = make_rows(200)
+    X = np.round(4 * X) / 4  # exact in float32
+    X[:20, 2] = np.nan
+    expected = few().fit(X, y, scores)
+    forest = few().fit(TABLES[kind](X), y, scores)
+    one, other = fitted(expected), fitted(forest)
+    for stored in (one, other):
+        del stored["forest"]["attributes"]["names"]
+    assert one == other
+    found = forest.predict_proba(TABLES[kind](X), scores)
+    assert np.array_equal(found, expected.predict_proba(X, scores))
+
+
+@pytest.mark.parametrize("convert", [pl.from_arrow, lambda table: table], ids=["polars", "pyarrow"])
+def test_frames_with_categories_and_missing_values(convert):
+    frame, y, scores = make_frame()
+    # The order of categories is that of their codes; all tables know it sorted.
+    frame["size"] = frame["size"].cat.set_categories(["large", "small"])
+    table = convert(pa.Table.from_pandas(frame, preserve_index=False))
+    expected = few().fit(frame, y, scores)
+    forest = few().fit(table, y, scores)
+    assert same_forest(forest, expected)
+    assert np.array_equal(
+        forest.predict_proba(table, scores), expected.predict_proba(frame, scores)
+    )
+
+
+def test_categorical_features_are_nominal():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 6, (600, 2)).astype(float)
+    odds = rng.standard_normal(600)
+    y = (rng.random(600) < expit(odds + 2 * np.where(X[:, 0] % 2, 1, -1))).astype(int)
+    forest = few(categorical_features=[0]).fit(X, y, expit(odds))
+    model = forest.forest_
+    assert model.attributes.columns[0].categories == (0, 1, 2, 3, 4, 5)
+    # In every tree one split tells even from odd.
+    assert (model.attribute[model.roots] == 0).all()
+    assert len(set(model.table[model.table >= 0])) == (model.table >= 0).sum() > 8
+    for begin in model.table[model.roots]:
+        assert model.branches[begin : begin + 6].tolist() in ([0, 1] * 3, [1, 0] * 3)
+
+
+def test_missing_values_go_where_they_fit():
+    X, y, scores = make_rows(800)
+    X[X[:, 0] > 0.3, 0] = np.nan
+    forest = few().fit(X, y, scores)
+    assert forest.feature_importances_[0] > 0.5
+    calibrated = forest.predict_proba(X, scores)
+    assert squared_error(calibrated, y) < 0.5 * squared_error(scores, y)
+
+
+def test_categories_that_were_never_seen_go_with_the_most_frequent():
+    frame, y, scores = make_frame()
+    forest = few().fit(frame, y, scores)
+    most = frame["colour"].mode()[0]
+    assert np.array_equal(
+        forest.predict_proba(frame.assign(colour="mauve"), scores),
+        forest.predict_proba(frame.assign(colour=most), scores),
+    )
+    assert_probabilities(forest.predict_proba(frame.assign(colour=None), scores))
+
+
+@pytest.mark.parametrize("values", ["one", "nothing"])
+def test_columns_that_say_nothing(values):
+    X, y, scores = make_rows(200)
+    expected = few(max_features=1.0).fit(X, y, scores)
+    dull = np.full((200, 1), 3.0 if values == "one" else np.nan)
+    forest = few().fit(np.hstack([dull, X]), y, scores)
+    assert forest.feature_importances_[0] == 0
+    np.testing.assert_array_equal(forest.feature_importances_[1:], expected.feature_importances_)
+    found = forest.predict_proba(np.hstack([dull, X]), scores)
+    assert np.array_equal(found, expected.predict_proba(X, scores))
+    alone = few().fit(dull, y, scores)
+    assert_probabilities(alone.predict_proba(dull, scores))
+
+
+def test_one_column_of_probabilities_will_do():
+    X, y, scores = make_rows(200)
+    both, one = few().fit(X, y, scores), few().fit(X, y, scores[:, 1])
+    assert both.n_scores_ == 2 and one.n_scores_ == 1
+    for forest in (both, one):
+        found = [forest.predict_proba(X, given) for given in (scores, scores[:, 1], scores[:, 1:])]
+        np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-12)
+        assert np.array_equal(found[1], found[2])
+    np.testing.assert_allclose(
+        both.predict_proba(X, scores), one.predict_proba(X, scores), rtol=0, atol=1e-9
+    )
+
+
+def test_scores_in_float32_are_numbers_like_others():
+    X, y, scores = make_rows(200)
+    short = scores.astype(np.float32)
+    forest, expected = few().fit(X, y, short), few().fit(X, y, short.astype(float))
+    assert same_forest(forest, expected)
+    assert np.array_equal(
+        forest.predict_proba(X, short), expected.predict_proba(X, short.astype(float))
+    )
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("kind", ["probability", "logit", "margin"])
+def test_several_classifiers_side_by_side(n_classes, kind):
+    X, y, scores = make_rows(500, n_classes)
+    rng = np.random.default_rng(0)
+    useless = rng.dirichlet(np.ones(n_classes), 500)
+    both = np.hstack([useless, scores])
+    if kind != "probability":
+        both = np.log(both)
+    forest = few(score_type=kind).fit(X[:300], y[:300], both[:300])
+    assert forest.n_scores_ == 2 * n_classes
+    assert (left_alone(forest) is None) == (kind == "margin")
+    calibrated = forest.predict_proba(X[300:], both[300:])
+    assert_probabilities(calibrated)
+    assert squared_error(calibrated, y[300:]) < 0.7 * squared_error(scores[300:], y[300:])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_margins_are_never_left_alone(n_classes):
+    X, y, scores = calibrated_rows(400, n_classes, 0)
+    margins = 3.0 * np.log(scores) + 5.0
+    forest = few().fit(X, y, margins)
+    assert forest.score_type_ == "margin" and left_alone(forest) is None
+    calibrated = forest.predict_proba(X, margins)
+    assert_probabilities(calibrated)
+    assert squared_error(calibrated, y) < 1.05 * squared_error(scores, y)
+
+
+def test_many_classes():
+    X, y, scores = make_rows(600, 12)
+    forest = few(n_estimators=4).fit(X, y, scores)
+    assert forest.forest_.n_states == 12
+    calibrated = forest.predict_proba(X, scores)
+    assert_probabilities(calibrated)
+    assert squared_error(calibrated, y) < squared_error(scores, y)
+
+
+def test_labels_may_be_strings():
+    X, y, scores = make_rows(200)
+    named = few().fit(X, np.array(["no", "yes"])[y], scores)
+    assert named.classes_.tolist() == ["no", "yes"]
+    expected = few().fit(X, y, scores).predict_proba(X, scores)
+    assert np.array_equal(named.predict_proba(X, scores), expected)
+
+
+# Little data, and strange
+
+
+@pytest.mark.parametrize("n_rows", [2, 3, 5, 9])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("score_type", ["probability", "margin"])
+def test_a_few_rows(n_rows, n_classes, score_type):
+    rng = np.random.default_rng(n_rows)
+    for seed in range(5):
+        y = np.append(np.arange(n_classes), rng.integers(0, n_classes, 9))[:n_rows]
+        if len(np.unique(y)) < n_classes:
+            continue
+        X, scores = rng.standard_normal((n_rows, 2)), rng.dirichlet(np.ones(n_classes), n_rows)
+        forest = few(score_type=score_type, random_state=seed).fit(X, y, scores)
+        assert_probabilities(forest.predict_proba(X, scores))
+        assert sum(row["share"] for row in forest.selection_) == pytest.approx(1.0)
+        assert_survives(forest, X, scores)
+
+
+def test_two_trees_and_two_rows():
+    for seed in range(20):
+        forest = CalibrationForest(2, random_state=seed).fit([[0.0], [1.0]], [0, 1], [0.2, 0.7])
+        assert_probabilities(forest.predict_proba([[0.0], [1.0]], [0.2, 0.7]))
+
+
+@pytest.mark.parametrize("scores", [0.0, 0.5, 1.0, -3.7, 1e100, 1e-320])
+def test_constant_scores(scores):
+    X, y, _ = make_rows(300)
+    y = ((X[:, 0] > 0) ^ (np.arange(300) % 5 == 0)).astype(int)
+    constant = np.full(300, scores)
+    forest = few().fit(X, y, constant)
+    calibrated = forest.predict_proba(X, constant)
+    assert_probabilities(calibrated)
+    assert squared_error(calibrated, y) < 0.2
+
+
+EXTREMES = [0.0, -0.0, 1e-320, -1e-320, 1e-8, 1.0, -1.0, 700.0, -800.0, 1e6, -1e6, 1e100, -1e308]
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 999),
+    values=st.lists(st.sampled_from(EXTREMES), min_size=1, max_size=4),
+    shape=st.sampled_from([(2, 1), (2, 2), (3, 3), (3, 6)]),
+    score_type=st.sampled_from(["margin", "logit"]),
+)
+def test_extreme_scores_give_probabilities(seed, values, shape, score_type):
+    n_classes, n_columns = shape
+    rng = np.random.default_rng(seed)
+    X, y, _ = make_rows(60, n_classes, seed)
+    y[:n_classes] = np.arange(n_classes)
+    scores = rng.choice(values, (60, n_columns))
+    forest = few(n_estimators=4, score_type=score_type).fit(X, y, scores)
+    assert_probabilities(forest.predict_proba(X, scores))
+    assert_probabilities(forest.predict_proba(X, rng.choice(EXTREMES, scores.shape)))
+    assert np.isfinite(forest.forest_.parameters).all()
+    assert_survives(forest, X, scores)
+
+
+@settings(max_examples=20, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 999),
+    values=st.lists(
+        st.sampled_from([0.0, 1.0, 1e-320, 1e-16, 0.5, 1 - 1e-16]), min_size=1, max_size=4
+    ),
+)
+def test_extreme_probabilities_give_probabilities(seed, values):
+    X, y, _ = make_rows(60, 2, seed)
+    y[:2] = [0, 1]
+    p = np.random.default_rng(seed).choice(values, 60)
+    for scores in (p, np.column_stack([1 - p, p])):
+        forest = few(n_estimators=4).fit(X, y, scores)
+        assert forest.score_type_ == "probability"
+        assert_probabilities(forest.predict_proba(X, scores))
+
+
+def test_certainty_is_between_0_and_1():
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X, scores = rng.normal(size=(100, 2)), rng.normal(size=(100, 2 + seed % 2))
+        truth = np.where(X[:, :1] > 0, scores, -scores)
+        y = np.argmax(truth + 0.5 * rng.gumbel(size=truth.shape), axis=1)
+        forest = few(n_estimators=20, score_type="margin").fit(X, y, scores)
+        probabilities = forest.predict_proba(X, 1000 * scores)
+        assert probabilities.min() >= 0.0 and probabilities.max() <= 1.0
+
+
+# Refusals
+
+
+BAD_PARAMETERS = {
+    "n_estimators": [0, 1, -3, 2.0, "many", None, True, 10**9],
+    "max_features": [0, 0.0, -1, 1.5, Fraction(3, 2), "all", None, True, float("nan")],
+    "penalty": [0, 0.0, -1.0, 1e-10, 1e10, 10**400, "weak", None, True, float("nan")],
+    "objective": ["mse", "logloss", None, 3],
+    "min_samples_leaf": [0, 0.5, -1, "two", None, True, float("nan"), float("inf")],
+    "max_depth": [-1, 2.0, "deep", True],
+    "max_bins": [1, 0, 2.0, None, 65_535, 10**9, "many"],
+    "score_type": ["probabilities", None, 0],
+    "random_state": ["luck", -1, 0.5, [1, 2]],
+    "n_jobs": [0, 1.5, "all", True],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [(name, value) for name, values in BAD_PARAMETERS.items() for value in values],
+)
+def test_bad_parameters_are_named(name, value):
+    X, y, scores = make_rows(20)
+    forest = few(**{name: value})
+    with pytest.raises(ValueError, match=name):
+        forest.check_parameters()
+    with pytest.raises(ValueError, match=name):
+        forest.fit(X, y, scores)
+    assert not hasattr(forest, "forest_")
+
+
+@pytest.mark.parametrize("columns", [["x9"], [9], [True], "x0", 3])
+def test_bad_categorical_features_are_named(columns):
+    X, y, scores = make_rows(20)
+    with pytest.raises((ValueError, TypeError), match="categorical_features"):
+        few(categorical_features=columns).fit(X, y, scores)
+
+
+def test_good_parameters_are_taken():
+    X, y, scores = make_rows(50)
+    good = {
+        "n_estimators": [2, np.int64(3)],
+        "max_features": [1, 2, 0.1, 1.0, np.float64(0.5), np.int64(1)],
+        "penalty": [1, 1e-3, np.float32(0.5)],
+        "min_samples_leaf": [1, 1.5, 1000],
+        "max_depth": [None, 0, 3],
+        "max_bins": [2, 65_534],
+        "random_state": [None, 0, np.random.RandomState(0)],
+        "n_jobs": [None, 1, -1],
+    }
+    for name, values in good.items():
+        for value in values:
+            forest = few(**{"n_estimators": 2, name: value}).fit(X, y, scores)
+            assert_probabilities(forest.predict_proba(X, scores))
+
+
+def test_wrong_widths_and_lengths_are_named():
+    X, y, scores = make_rows(100, 3)
+    forest = few(n_estimators=2).fit(X, y, scores)
+    for given_X, given_scores, message in (
+        (X[:, :2], scores, "X has 2 attributes"),
+        (X, scores[:, :2], "scores has 2 columns"),
+        (X, np.hstack([scores, scores]), "scores has 6 columns"),
+        (X[:50], scores, "scores has 100 rows, but X has 50"),
+        (X, np.full(scores.shape, np.nan), "scores contains NaN"),
+        (X, 2 * scores, "not a probability"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            forest.predict_proba(given_X, given_scores)
+    for fit, message in (
+        ((X, y[:50], scores), "y has 50 labels"),
+        ((X, y, scores[:50]), "scores has 50 rows"),
+        ((X, y, scores[:, :2]), "scores has 2 columns"),
+        ((X, np.zeros(100), scores), "one class only"),
+        ((X, None, scores), "y"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            few(n_estimators=2).fit(*fit)
+    two = few(n_estimators=2).fit(X, y > 0, scores[:, 0])
+    with pytest.raises(ValueError, match="scores has 4 columns"):
+        two.predict_proba(X, np.full((100, 4), 0.5))
+
+
+def test_no_rows_at_all_give_no_probabilities():
+    X, y, scores = make_rows(100)
+    forest = few().fit(X, y, scores)
+    assert forest.predict_proba(X[:0], scores[:0]).shape == (0, 2)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda forest: forest.predict_proba([[0]], [0.5]),
+        lambda forest: forest.feature_importances_,
+        lambda forest: forest.to_dict(),
+        lambda forest: forest.save("never.json"),
+    ],
+)
+def test_an_unfitted_forest_says_so(ask):
+    with pytest.raises(NotFittedError, match="CalibrationForest"):
+        ask(CalibrationForest())
+
+
+# scikit-learn's conventions
+
+
+def test_parameters_are_kept_as_given():
+    params = {
+        "n_estimators": 7,
+        "max_features": 0.3,
+        "penalty": 0.2,
+        "objective": "log_loss",
+        "min_samples_leaf": 3.5,
+        "max_depth": 4,
+        "max_bins": 30,
+        "score_type": "logit",
+        "categorical_features": [1],
+        "random_state": 5,
+        "n_jobs": 2,
+    }
+    forest = CalibrationForest(**params)
+    assert forest.get_params() == params
+    assert clone(forest).get_params() == params
+    assert CalibrationForest().set_params(**params).get_params() == params
+    assert CalibrationForest(30).n_estimators == 30
+    assert repr(CalibrationForest(30)) == "CalibrationForest(n_estimators=30)"
+    with pytest.raises(ValueError, match="Invalid parameter 'depth'"):
+        forest.set_params(depth=3)
+
+
+def test_fit_changes_neither_parameters_nor_data():
+    frame, y, scores = make_frame()
+    for X in (frame, make_rows()[0]):
+        weight = np.arange(len(y)) % 3
+        given = [copy.deepcopy(value) for value in (X, y, scores, weight)]
+        forest = few(n_jobs=2)
+        params = forest.get_params()
+        assert forest.fit(X, y, scores, sample_weight=weight) is forest
+        forest.predict_proba(X, scores)
+        assert forest.get_params() == params
+        for before, after in zip(given, (X, y, scores, weight), strict=True):
+            assert pd.DataFrame(before).equals(pd.DataFrame(after))
+
+
+def test_fitting_again_forgets_what_was():
+    frame, y, scores = make_frame()
+    X, y3, scores3 = make_rows(n_classes=3)
+    forest = few().fit(frame, np.array(["no", "yes"])[y], scores)
+    assert forest.n_features_in_ == 6 and forest.feature_names_in_.tolist() == list(frame.columns)
+    forest.set_params(score_type="margin").fit(X, y3, scores3)
+    fresh = few(score_type="margin").fit(X, y3, scores3)
+    assert not hasattr(forest, "feature_names_in_")
+    assert vars(forest).keys() == vars(fresh).keys()
+    assert same_forest(forest, fresh) and forest.n_features_in_ == 3
+
+
+def test_in_a_calibrated_classifier():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((600, 3))
+    # Two attributes that count once are seen twice.
+    X[:, 2] = X[:, 1] + 0.01 * rng.standard_normal(600)
+    y = (rng.random(600) < expit(3 * X[:, 1] * np.sign(X[:, 0]))).astype(int)
+    model = CalibratedClassifier(GaussianNB(), few(), cv=3).fit(X, y)
+    assert isinstance(model.calibrator_, CalibrationForest)
+    calibrated = model.predict_proba(X)
+    assert_probabilities(calibrated)
+    alone = GaussianNB().fit(X, y).predict_proba(X)
+    assert squared_error(calibrated, y) < 0.9 * squared_error(alone, y)
+    with joblib.parallel_config("threading"):
+        again = CalibratedClassifier(GaussianNB(), few(n_jobs=2), cv=3, n_jobs=2).fit(X, y)
+    assert np.array_equal(again.predict_proba(X), calibrated)
+    joint = CalibratedClassifier([GaussianNB(), LogisticRegression()], few(), cv=3).fit(X, y)
+    assert_probabilities(joint.predict_proba(X))
+
+
+def test_in_a_grid_search():
+    X, y, _ = make_rows(200)
+    grid = {"calibrator__n_estimators": [2, 6], "calibrator__objective": ["rmse", "log_loss"]}
+    search = GridSearchCV(
+        CalibratedClassifier(GaussianNB(), few(), cv=2), grid, cv=2, scoring="neg_log_loss"
+    ).fit(X, y)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    best = search.best_estimator_.calibrator_
+    assert best.forest_.n_trees == search.best_params_["calibrator__n_estimators"]
+
+
+DRAWN = "rows are drawn as they come, and count by their weights once drawn"
+
+
+@pytest.fixture
+def _one_thread():
+    """Many threads for a few rows wait for each other most of the time."""
+    with threadpool_limits(1):
+        yield
+
+
+@pytest.mark.usefixtures("_one_thread")
+@parametrize_with_checks(
+    [CalibratedClassifier(LogisticRegression(), few(n_estimators=4), cv=2)],
+    expected_failed_checks=lambda _: {
+        "check_sample_weight_equivalence_on_dense_data": DRAWN,
+        "check_sample_weight_equivalence_on_sparse_data": DRAWN,
+    },
+)
+def test_it_passes_every_check_of_a_classifier(estimator, check):
+    check(estimator)
