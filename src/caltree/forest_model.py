@@ -13,6 +13,7 @@ import numpy.typing as npt
 from . import _core
 from .attributes import Attributes
 from .model import (
+    Arrays,
     Floats,
     Indices,
     check_lengths,
@@ -45,7 +46,7 @@ _OTHERS: dict[str, tuple[type, int]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class ForestModel:
+class ForestModel(Arrays):
     """Trees and their node models, structure of arrays.
 
     The arrays of the nodes are those of :class:`~caltree.model.TreeModel`; only what is different
@@ -172,11 +173,6 @@ class ForestModel:
             self.parameters,
             self.roots,
         )
-
-    def __getstate__(self) -> dict[str, Any]:
-        """The arrays alone: what the native core makes of them is made again."""
-        names = self.__dataclass_fields__
-        return {name: value for name, value in self.__dict__.items() if name in names}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the forest as lists and numbers that JSON keeps exactly."""

@@ -39,7 +39,17 @@ _DTYPES: dict[str, tuple[type, int]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class TreeModel:
+class Arrays:
+    """Fitted arrays; what the native core makes of them is neither pickled nor copied."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The arrays alone: what the native core makes of them is made again."""
+        names = self.__dataclass_fields__
+        return {name: value for name, value in self.__dict__.items() if name in names}
+
+
+@dataclass(frozen=True, eq=False)
+class TreeModel(Arrays):
     """A tree and its node models, structure of arrays: one entry a node, the root first.
 
     Parameters
@@ -162,11 +172,6 @@ class TreeModel:
             self.weight,
             self.coefficients,
         )
-
-    def __getstate__(self) -> dict[str, Any]:
-        """The arrays alone: what the native core makes of them is made again."""
-        names = self.__dataclass_fields__
-        return {name: value for name, value in self.__dict__.items() if name in names}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the tree as lists and numbers that JSON keeps exactly."""
