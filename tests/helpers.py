@@ -4,6 +4,7 @@ from dataclasses import fields
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from caltree import CalibrationTree, _core
 from caltree.model import TreeModel
@@ -88,3 +89,17 @@ def assert_probabilities(probabilities):
     assert np.isfinite(probabilities).all()
     assert probabilities.min() >= 0.0 and probabilities.max() <= 1.0
     np.testing.assert_allclose(probabilities.sum(axis=1), 1.0, rtol=0, atol=1e-12)
+
+
+def assert_same(one, other, X, scores, X_other=None, scores_other=None):
+    assert same_tree(one, other)
+    expected = one.predict_proba(X, scores)
+    X_other = X if X_other is None else X_other
+    scores_other = scores if scores_other is None else scores_other
+    assert np.array_equal(expected, other.predict_proba(X_other, scores_other))
+    assert np.array_equal(one.apply(X), other.apply(X_other))
+
+
+both_engines = pytest.mark.parametrize(
+    "make", [fixed_tree, fixed_boosted_tree], ids=["shrunken", "boosted"]
+)
