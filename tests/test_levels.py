@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from caltree import CalibrationTree
 from caltree.choice import GLOBAL, LEAVE_ALONE, LOCAL, Judge
 from caltree.folds import make_folds
-from caltree.levels import Levels, checked_levels, level_sizes, size_name
+from caltree.levels import HeldOutRows, Levels, checked_levels, level_sizes, size_name
 from caltree.metrics import rmse
 from caltree.model import weight_so_far
 
@@ -59,9 +59,8 @@ def made_levels(qualities, *, raw=0.0, n_rows=600, noise=0.8, seed=0, objective=
     known = qualities if raw is None else [raw, *qualities]
     return Levels(
         level_sizes(15 * 4.0 ** (len(qualities) - 2)),
-        np.array([said(quality) for quality in known]),
+        HeldOutRows(np.array([said(quality) for quality in known]), Judge(labels, None, objective)),
         raw is not None,
-        Judge(labels, None, objective),
     )
 
 
@@ -111,7 +110,11 @@ def test_one_model_for_all_rows_will_do_where_a_tree_knows_no_better():
 def test_without_averages_it_is_the_pruned_tree_or_the_root():
     for qualities, expected in (([0.5, 0, 0, 2.0], [0, 0, 1]), ([2.0, 0, 0, 1], [0, 1, 0])):
         levels = made_levels(qualities)
-        one = Levels(levels.sizes[:1], levels.candidates[[0, 1, -1]], True, levels.judge)
+        one = Levels(
+            levels.sizes[:1],
+            HeldOutRows(levels.held_out.candidates[[0, 1, -1]], levels.judge),
+            True,
+        )
         local, best = one.simplest(averaging=False)
         assert local.tolist() == [0, 0, 1]
         assert best.tolist() == expected
@@ -133,9 +136,9 @@ def test_scores_that_are_as_good_are_left_alone():
 
 def test_levels_that_say_the_same_share_nothing():
     levels = made_levels([1.0, 1.0, 1.0, 1.0])
-    candidates = levels.candidates.copy()
+    candidates = levels.held_out.candidates.copy()
     candidates[2] = candidates[4] = candidates[1]
-    same = Levels(levels.sizes, candidates, True, levels.judge)
+    same = Levels(levels.sizes, HeldOutRows(candidates, levels.judge), True)
     shares = same.whole_average()
     assert shares[1] > 0.2 and shares[2] == shares[4] == 0
 

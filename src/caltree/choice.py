@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -56,26 +57,25 @@ def standard_errors(worse: Floats, better: Floats, weights: Floats | None) -> fl
     return mean / error if error > 0.0 else math.copysign(math.inf, mean)
 
 
-@dataclass(frozen=True)
-class Judge:
-    """Compares predictions of the same rows, which none of them was fitted to."""
+class Chooser(ABC):
+    """Compares predictions of the same rows, which none of them was fitted to.
 
-    labels: Labels
-    weights: Floats | None
+    A prediction is whatever the chooser can judge, and adds up as its probabilities do.
+    """
+
     objective: str
 
-    def losses(self, predictions: Floats) -> Floats:
-        """The loss of every row."""
-        return row_losses(predictions, self.labels, self.objective)
-
+    @abstractmethod
     def loss(self, predictions: Floats) -> float:
         """RMSE, or log loss."""
-        return mean_loss(self.losses(predictions), self.weights, self.objective)
+
+    @abstractmethod
+    def excess(self, worse: Floats, better: Floats, objective: str) -> float:
+        """By how many standard errors the mean of one row loss exceeds that of the other."""
 
     def is_tie(self, simpler: Floats, other: Floats, margin: float = TIE) -> bool:
         """Whether the simpler prediction is as good as another, but for chance."""
-        excess = standard_errors(self.losses(simpler), self.losses(other), self.weights)
-        return excess <= margin
+        return self.excess(simpler, other, self.objective) <= margin
 
     def helps(self, raw: Floats, calibrated: Floats) -> bool:
         """Whether calibrated scores are better than raw ones without a doubt.
@@ -84,12 +84,7 @@ class Judge:
         so easily both.
         """
         return all(
-            standard_errors(
-                row_losses(raw, self.labels, objective),
-                row_losses(calibrated, self.labels, objective),
-                self.weights,
-            )
-            > demanded
+            self.excess(raw, calibrated, objective) > demanded
             for objective, demanded in DEMANDED.items()
         )
 
@@ -103,6 +98,28 @@ class Judge:
             else:
                 high = share
         return low
+
+
+@dataclass(frozen=True)
+class Judge(Chooser):
+    """Knows the rows: a prediction is an array of their probabilities."""
+
+    labels: Labels
+    weights: Floats | None
+    objective: str
+
+    def losses(self, predictions: Floats) -> Floats:
+        """The loss of every row."""
+        return row_losses(predictions, self.labels, self.objective)
+
+    def loss(self, predictions: Floats) -> float:
+        """RMSE, or log loss."""
+        return mean_loss(self.losses(predictions), self.weights, self.objective)
+
+    def excess(self, worse: Floats, better: Floats, objective: str) -> float:
+        """By how many standard errors the mean of one row loss exceeds that of the other."""
+        losses = [row_losses(p, self.labels, objective) for p in (worse, better)]
+        return standard_errors(*losses, self.weights)
 
 
 def checked_selection(stored: Any) -> Selection:

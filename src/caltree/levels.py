@@ -10,13 +10,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from .choice import GLOBAL, LEAVE_ALONE, LOCAL, TIE_WITH_GLOBAL, Judge, Selection, is_number
+from .choice import (
+    GLOBAL,
+    LEAVE_ALONE,
+    LOCAL,
+    TIE_WITH_GLOBAL,
+    Chooser,
+    Judge,
+    Selection,
+    is_number,
+)
 from .folds import Fold
 from .problem import Problem
 from .shares import best_shares
@@ -26,14 +35,14 @@ Grown: TypeAlias = tuple[_core.Structure, _core.NodeModels]
 
 PRUNED = "pruned tree"
 # The sizes of the regions: this, and so many times as much, up to all rows.
-_SMALLEST_SIZE = 15.0
+SMALLEST_SIZE = 15.0
 _RATIO_OF_SIZES = 4.0
 
 
-def level_sizes(n_rows: float) -> Floats:
+def level_sizes(n_rows: float, smallest: float = SMALLEST_SIZE) -> Floats:
     """The fewest rows of a node that is split, level by level; the first splits nothing."""
-    n_sizes = max(0, math.ceil(math.log(n_rows / _SMALLEST_SIZE, _RATIO_OF_SIZES)))
-    sizes = _SMALLEST_SIZE * _RATIO_OF_SIZES ** np.arange(n_sizes, dtype=np.float64)
+    n_sizes = max(0, math.ceil(math.log(n_rows / smallest, _RATIO_OF_SIZES)))
+    sizes = smallest * _RATIO_OF_SIZES ** np.arange(n_sizes, dtype=np.float64)
     return np.append(sizes, math.inf)[::-1]
 
 
@@ -42,16 +51,61 @@ def size_name(size: float) -> str:
     return GLOBAL if size == math.inf else f"regions of {size:g} rows"
 
 
+class HeldOut(Protocol):
+    """What the levels of the folds' trees say about the rows held out from them: candidates."""
+
+    @property
+    def judge(self) -> Chooser:
+        """Who compares averages of them."""
+
+    def __len__(self) -> int:
+        """How many candidates there are."""
+
+    def average(self, shares: Floats) -> Floats:
+        """An average of them, as the judge wants it."""
+
+    def are_equal(self, first: int, second: int) -> bool:
+        """Whether two of them say the same about every row."""
+
+    def best_shares(self, used: Sequence[int]) -> Floats:
+        """The shares with which some of them lose least."""
+
+
+@dataclass(frozen=True)
+class HeldOutRows:
+    """Candidates that are all at hand: candidates x rows x classes."""
+
+    candidates: Floats
+    judge: Judge
+
+    def __len__(self) -> int:
+        return len(self.candidates)
+
+    def average(self, shares: Floats) -> Floats:
+        return np.asarray(np.tensordot(shares, self.candidates, 1))
+
+    def are_equal(self, first: int, second: int) -> bool:
+        return np.array_equal(self.candidates[first], self.candidates[second])
+
+    def best_shares(self, used: Sequence[int]) -> Floats:
+        judge = self.judge
+        return best_shares(self.candidates[used], judge.labels, judge.weights, judge.objective)
+
+
 @dataclass(frozen=True)
 class Levels:
-    """What the levels of the folds' trees say about the rows held out from them."""
+    """The levels, and what held-out rows tell of them."""
 
     sizes: Floats
-    candidates: Floats
-    """What each size says, and the pruned tree, x rows x classes; first of all, the raw scores."""
+    held_out: HeldOut
+    """What each size says, and the pruned tree; first of all, the raw scores."""
     has_raw: bool
     """Whether they are there: only if they may be left alone."""
-    judge: Judge
+
+    @property
+    def judge(self) -> Chooser:
+        """Who compares averages."""
+        return self.held_out.judge
 
     def whole_average(self) -> Floats:
         """The shares of all levels, after that of the raw scores, if there are any."""
@@ -86,7 +140,8 @@ class Levels:
         shares, name = best, LOCAL if best[self.has_raw + 1 :].any() else GLOBAL
         candidates = {GLOBAL: self._mean(self.only(0)), LOCAL: self._mean(local)}
         if self.has_raw:
-            raw, average, alone = self.candidates[0], self._mean(best), np.eye(len(best))[0]
+            alone = np.eye(len(best))[0]
+            raw, average = self._mean(alone), self._mean(best)
             candidates = {LEAVE_ALONE: raw, **candidates}
             if not self.judge.helps(raw, average):
                 shares, name = alone, LEAVE_ALONE
@@ -102,25 +157,25 @@ class Levels:
     def table(self, shares: Floats) -> list[dict[str, Any]]:
         """The levels, the loss of each, and what it counts for."""
         names = [LEAVE_ALONE] * self.has_raw + [*map(size_name, self.sizes), PRUNED]
+        alone = np.eye(len(names))
         return [
-            {"level": name, "loss": self.judge.loss(candidate), "share": float(share)}
-            for name, candidate, share in zip(names, self.candidates, shares, strict=True)
+            {"level": name, "loss": self.loss(only), "share": float(share)}
+            for name, only, share in zip(names, alone, shares, strict=True)
         ]
 
     def _mean(self, shares: Floats) -> Floats:
-        return np.asarray(np.tensordot(shares, self.candidates, 1))
+        return self.held_out.average(shares)
 
     def _shares(self, sizes: Sequence[int]) -> Floats:
         """The shares of some sizes, together with the pruned tree and the raw scores."""
-        candidates, judge = self.candidates, self.judge
         used: list[int] = []
-        first, last = int(self.has_raw), len(candidates) - 1
+        first, last = int(self.has_raw), len(self.held_out) - 1
         for level in [*range(first), *(first + size for size in sizes), last]:
             # Of levels that say the same the simplest is enough.
-            if not any(np.array_equal(candidates[level], candidates[other]) for other in used):
+            if not any(self.held_out.are_equal(level, other) for other in used):
                 used.append(level)
-        shares = np.zeros(len(candidates))
-        shares[used] = best_shares(candidates[used], judge.labels, judge.weights, judge.objective)
+        shares = np.zeros(len(self.held_out))
+        shares[used] = self.held_out.best_shares(used)
         return shares
 
 
@@ -154,7 +209,8 @@ def held_out_levels(
             candidates[level, begin:end] = model.probabilities(matrix, odds, offset)
         begin = end
     weights = None if problem.weights is None else problem.weights[held_out]
-    return Levels(sizes, candidates, has_raw, Judge(problem.labels[held_out], weights, objective))
+    judge = Judge(problem.labels[held_out], weights, objective)
+    return Levels(sizes, HeldOutRows(candidates, judge), has_raw)
 
 
 def checked_levels(stored: Any) -> list[dict[str, Any]]:
