@@ -194,6 +194,7 @@ def test_parameters_are_kept_as_given():
         "path_averaging": False,
         "do_no_harm": False,
         "max_bins": 9,
+        "histograms": False,
         "min_samples_split": 20,
         "min_samples_leaf": 3.5,
         "max_depth": 4,

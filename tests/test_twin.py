@@ -383,6 +383,7 @@ def recipe(**changes: Any) -> Recipe:
         "max_depth": None,
         "penalty": 0.05,
         "max_bins": 255,
+        "histograms": False,
         "boosting_iterations": None,
         "max_boosting_iterations": 60,
         "pruning": "cv",

@@ -10,6 +10,8 @@ Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.uint16]
 Rows = npt.NDArray[np.uint32]
 Indices = npt.NDArray[np.int32]
+Nodes = npt.NDArray[np.uint16]
+Wholes = npt.NDArray[np.int64]
 
 instruction_set: str
 
@@ -95,6 +97,98 @@ class ForestPredictor:
     ) -> None: ...
     def add(self, matrix: Floats, scores: Floats, offset: Floats | None) -> Floats: ...
 
+class Chunk:
+    def __init__(
+        self,
+        codes: npt.NDArray[np.uint8] | npt.NDArray[np.uint16],
+        n_bins: Indices,
+        labels: Labels,
+        n_classes: int,
+        scores: Floats,
+        offset: Floats | None,
+        weights: Floats | None,
+        fold: npt.NDArray[np.uint8],
+    ) -> None: ...
+
+def sums(
+    chunk: Chunk,
+    nodes: Nodes,
+    first: Indices,
+    slot: Indices,
+    parameters: Floats,
+    centre: Floats,
+    scale: Floats,
+    per_state: int,
+    units: Floats,
+    log_loss: bool,
+) -> Wholes: ...
+def histograms(
+    chunk: Chunk,
+    nodes: Nodes,
+    first: Indices,
+    slot: Indices,
+    parameters: Floats,
+    centre: Floats,
+    scale: Floats,
+    per_state: int,
+    units: Floats,
+    into: Wholes,
+) -> None: ...
+def best_splits(
+    histograms: Wholes,
+    n_bins: Indices,
+    numeric: npt.NDArray[np.uint8],
+    n_states: int,
+    unit: float,
+    penalty: float,
+    min_samples_leaf: float,
+) -> dict[str, Any]: ...
+def route(
+    chunk: Chunk,
+    nodes: Nodes,
+    first: Indices,
+    attribute: Indices,
+    cut: Indices,
+    missing: Indices,
+    first_child: Indices,
+    table: Indices,
+    branches: Indices,
+) -> Nodes: ...
+def predictions(
+    chunk: Chunk,
+    nodes: Nodes,
+    first: Indices,
+    ancestor: Indices,
+    parameters: Floats,
+    centre: Floats,
+    scale: Floats,
+    per_state: int,
+) -> npt.NDArray[np.float32]: ...
+def distinct_values(values: npt.NDArray[Any], most: int) -> Floats | None: ...
+def cuts(values: Floats, weights: Floats | None, max_bins: int) -> Floats: ...
+def put_into_bins(
+    values: npt.NDArray[Any], cuts: Floats, missing: int, codes: npt.NDArray[Any]
+) -> None: ...
+def assembled(
+    attribute: Indices,
+    threshold: Floats,
+    parent: Indices,
+    first_child: Indices,
+    n_rows: Floats,
+    gain: Floats,
+    missing: Indices,
+    missing_rows: Floats,
+    table: Indices,
+    table_size: Indices,
+    branches: Indices,
+    error: Floats,
+    held_out_error: Floats,
+    coefficients: Floats,
+    held_out: float,
+) -> tuple[Structure, NodeModels]: ...
+def inner_nodes(
+    tree: Structure, models: NodeModels, alpha: float | None
+) -> npt.NDArray[np.uint8]: ...
 def folds(labels: Labels, rows: Rows, n_folds: int) -> list[tuple[Rows, Rows]]: ...
 def grow(
     training: Training,

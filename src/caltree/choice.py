@@ -24,16 +24,16 @@ DEMANDED = {"rmse": 2.0, "log_loss": 3.0}
 # all rows would do, a tree must show more.
 TIE, TIE_WITH_GLOBAL = 0.5, 1.0
 _STEPS_OF_LEANING = 7
-_SMALLEST_PROBABILITY = 1e-15
+SMALLEST_PROBABILITY = 1e-15
 _LARGEST_LOSS = 1e300
-_ROUNDING = 1e-12
+ROUNDING = 1e-12
 
 
 def row_losses(probabilities: Floats, labels: Labels, objective: str) -> Floats:
     """The loss of every row: squared error, mean over classes, or minus log-likelihood."""
     if objective == "log_loss":
         likely = probabilities[np.arange(len(labels)), labels]
-        return np.asarray(-np.log(np.maximum(likely, _SMALLEST_PROBABILITY)))
+        return np.asarray(-np.log(np.maximum(likely, SMALLEST_PROBABILITY)))
     residuals = probabilities.copy()
     residuals[np.arange(len(labels)), labels] -= 1.0
     return np.asarray(np.mean(residuals**2, axis=1))
@@ -49,11 +49,16 @@ def standard_errors(worse: Floats, better: Floats, weights: Floats | None) -> fl
     """By how many standard errors one mean loss exceeds another of the same rows."""
     difference = worse - better
     mean = float(np.average(difference, weights=weights))
-    if len(worse) < 2 or abs(mean) <= _ROUNDING * float(np.average(worse, weights=weights)):
+    if len(worse) < 2 or abs(mean) <= ROUNDING * float(np.average(worse, weights=weights)):
         return 0.0
     # A row of weight 2 counts as two rows.
     count = np.ones(len(worse)) if weights is None else weights
-    error = math.sqrt(float(count @ (difference - mean) ** 2)) / float(count.sum())
+    return in_standard_errors(mean, float(count @ (difference - mean) ** 2), float(count.sum()))
+
+
+def in_standard_errors(mean: float, squares: float, total: float) -> float:
+    """A mean of rows, given their squared deviations from it and their total weight."""
+    error = math.sqrt(max(0.0, squares)) / total
     return mean / error if error > 0.0 else math.copysign(math.inf, mean)
 
 
@@ -118,8 +123,8 @@ class Judge(Chooser):
 
     def excess(self, worse: Floats, better: Floats, objective: str) -> float:
         """By how many standard errors the mean of one row loss exceeds that of the other."""
-        losses = [row_losses(p, self.labels, objective) for p in (worse, better)]
-        return standard_errors(*losses, self.weights)
+        higher, lower = (row_losses(p, self.labels, objective) for p in (worse, better))
+        return standard_errors(higher, lower, self.weights)
 
 
 def checked_selection(stored: Any) -> Selection:

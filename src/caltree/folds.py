@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import reprlib
 from numbers import Integral
 from typing import Any, TypeAlias
@@ -15,6 +16,13 @@ from .validation import Labels, Mask, check_count
 
 Rows: TypeAlias = npt.NDArray[np.uint32]
 Fold: TypeAlias = tuple[Rows, Rows]
+
+# A byte says which fold a row is held out from.
+_MOST_FOLDS = 250
+IN_NO_FOLD = 255
+# With so many rows held out, whatever is chosen by them is chosen well: the standard error of a
+# difference in RMSE is about 0.0001.
+_ENOUGH_HELD_OUT = 200_000
 
 
 def make_folds(cv: Any, labels: Labels, keep: Mask | None, random_state: Any) -> list[Fold]:
@@ -37,6 +45,61 @@ def make_folds(cv: Any, labels: Labels, keep: Mask | None, random_state: Any) ->
             random_generator(random_state).shuffle(rows)
         return _core.folds(labels, rows, n_folds)
     return _split(cv, labels, np.ones(n_rows, dtype=bool) if keep is None else keep)
+
+
+def hashed_folds(
+    first: int, n_rows: int, n_folds: int, n_judged: int, seed: int
+) -> npt.NDArray[np.uint8]:
+    """The fold of rows by their numbers alone, so that it needs no other rows to tell.
+
+    Parameters
+    ----------
+    first : int
+        The number of the first of the rows.
+    n_rows : int
+        How many there are.
+    n_folds : int
+        The number of folds.
+    n_judged : int
+        Of how many of them the trees are to be grown.
+    seed : int
+        Another seed, other folds.
+
+    Returns
+    -------
+    ndarray of uint8
+        The fold that each row is held out from, or `IN_NO_FOLD`.
+    """
+    numbers = np.arange(first, first + n_rows, dtype=np.uint64)
+    # SplitMix64: every number of a row and seed gives another, of which all bits look random.
+    state = numbers * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed) * np.uint64(
+        0xD1342543DE82EF95
+    )
+    for shift, multiplier in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        state = (state ^ state >> np.uint64(shift)) * np.uint64(multiplier)
+    state ^= state >> np.uint64(31)
+    folds = (state % np.uint64(n_folds)).astype(np.uint8)
+    folds[folds >= n_judged] = IN_NO_FOLD
+    return folds
+
+
+def judged_folds(n_folds: int, n_rows: int) -> int:
+    """How many of the folds are enough: so many that they hold out as many rows as one needs."""
+    return min(n_folds, math.ceil(_ENOUGH_HELD_OUT * n_folds / n_rows))
+
+
+def check_folds(n_folds: int, n_rows: int) -> None:
+    """Refuse more folds than histograms can tell apart, or than there are rows."""
+    if not n_folds <= min(_MOST_FOLDS, n_rows):
+        raise ValueError(
+            f"cv gives {n_folds} folds of {n_rows} rows; with histograms use at most "
+            f"{min(_MOST_FOLDS, n_rows)}"
+        )
+
+
+def seed_of(random_state: Any) -> int:
+    """The seed that `random_state` stands for; None stands for 0."""
+    return 0 if random_state is None else int(random_generator(random_state).randint(2**31))
 
 
 def random_generator(random_state: Any) -> np.random.RandomState:

@@ -19,6 +19,8 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 # The work of a node model grows with the square of the scores each log-odds sees.
 _MOST_SCORES = 30
+# Up to here a tree is grown node by node, looking at every row and trying both kinds of splits.
+_MOST_ROWS_ONE_BY_ONE = 200_000
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ class Recipe:
     max_depth: int | None
     penalty: float
     max_bins: int
+    histograms: bool | Literal["auto"]
     boosting_iterations: int | None
     """None: chosen by cross-validation."""
     max_boosting_iterations: int
@@ -45,6 +48,12 @@ class Recipe:
     def boosts(self) -> bool:
         """Whether the node models are those of LogitBoost."""
         return self.node_models == "logitboost"
+
+    def uses_histograms(self, n_rows: int) -> bool:
+        """Whether so many rows are put into bins and the tree grows on sums over these."""
+        if isinstance(self.histograms, bool):
+            return self.histograms
+        return bool(n_rows > _MOST_ROWS_ONE_BY_ONE)
 
     @property
     def needs_folds(self) -> bool:
@@ -95,27 +104,38 @@ class Problem:
     @property
     def sees_all_scores(self) -> bool:
         """Whether the log-odds of a class see the scores of the others: not if these are many."""
-        return self.n_classes == 2 or self.odds.shape[1] <= _MOST_SCORES
+        return bool(self.per_state == self.odds.shape[1])
 
     @property
     def per_state(self) -> int:
         """How many scores each log-odds sees."""
-        n_scores = int(self.odds.shape[1])
-        return n_scores if self.sees_all_scores else n_scores // self.n_classes
+        return scores_a_state_sees(self.n_classes, int(self.odds.shape[1]))
 
     def tree(self, arrays: dict[str, Any], *, boosted: bool) -> TreeModel:
         """A tree model of what the core finished."""
-        coefficients = arrays.pop("coefficients")
         if boosted:
+            coefficients = arrays.pop("coefficients")
             shape = (len(coefficients), self.n_classes, -1)
             return TreeModel(self.known, **arrays, coefficients=coefficients.reshape(shape))
         has_offset = self.offset is not None
-        is_score = has_offset and is_offset(self.n_classes, self.odds.shape[1])
-        dense = dense_coefficients(coefficients, self.n_classes, self.odds.shape[1])
-        if is_score:
-            dense[:, :, 1] += [-0.5, 0.5]
-        offset = has_offset and not is_score
-        return TreeModel(self.known, **arrays, coefficients=dense, offset=offset)
+        return shrunken_tree(self.known, arrays, self.n_classes, self.odds.shape[1], has_offset)
+
+
+def shrunken_tree(
+    known: Attributes, arrays: dict[str, Any], n_classes: int, n_scores: int, has_offset: bool
+) -> TreeModel:
+    """A tree model of shrunken node models that the core finished."""
+    dense = dense_coefficients(arrays.pop("coefficients"), n_classes, n_scores)
+    is_score = has_offset and is_offset(n_classes, n_scores)
+    if is_score:
+        dense[:, :, 1] += [-0.5, 0.5]
+    return TreeModel(known, **arrays, coefficients=dense, offset=has_offset and not is_score)
+
+
+def scores_a_state_sees(n_classes: int, n_scores: int) -> int:
+    """How many scores each log-odds sees: its own class's alone if there are many."""
+    sees_all = n_classes == 2 or n_scores <= _MOST_SCORES
+    return n_scores if sees_all else n_scores // n_classes
 
 
 def dense_coefficients(parameters: Floats, n_classes: int, n_scores: int) -> Floats:

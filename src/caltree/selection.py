@@ -48,7 +48,7 @@ class Made:
 
 def make_tree(problem: Problem, folds: Sequence[Fold], recipe: Recipe, n_jobs: int | None) -> Made:
     """Grow, fit and prune a tree on all rows, as the folds advise."""
-    run = _Runner(n_jobs)
+    run = Runner(n_jobs)
     everything = np.arange(len(problem.labels), dtype=np.uint32)
     parts: list[Fold] = [(everything, _NO_ROWS)]
     if recipe.needs_trees_of_folds:
@@ -61,7 +61,7 @@ def make_tree(problem: Problem, folds: Sequence[Fold], recipe: Recipe, n_jobs: i
         trees = _shrunken(problem, parts, recipe, run)
         tried = [_judged(problem, trees[k], folds, k, recipe, run) for k in trees]
     best = min(tried, key=lambda one: one.loss)
-    selection, table, shares = _selected(best, recipe)
+    selection, table, shares = selected(best, recipe)
     arrays = _core.finished_tree(*best.tree, best.pruned.alpha, best.sizes, shares)
     return Made(
         tree=problem.tree(arrays, boosted=recipe.boosts),
@@ -76,12 +76,12 @@ def make_tree(problem: Problem, folds: Sequence[Fold], recipe: Recipe, n_jobs: i
 
 
 @dataclass(frozen=True)
-class _Judged:
+class Judged:
     """A tree on all rows, and what those of the folds tell of it."""
 
     tree: Grown
     splits: str
-    pruned: _Pruned
+    pruned: Pruned
     sizes: Floats
     levels: Levels | None
     """None if no level needs to be chosen."""
@@ -94,13 +94,13 @@ def _judged(
     folds: Sequence[Fold],
     splits: str,
     recipe: Recipe,
-    run: _Runner,
-) -> _Judged:
-    pruned = _pruned(grown, recipe, run)
+    run: Runner,
+) -> Judged:
+    pruned = pruned_by_folds(grown, recipe, run)
     n_rows = len(problem.labels) if problem.weights is None else float(problem.weights.sum())
     sizes = level_sizes(n_rows) if recipe.path_averaging else np.array([math.inf])
     if not (recipe.do_no_harm or recipe.path_averaging):
-        return _Judged(grown[0], splits, pruned, sizes, None, pruned.loss)
+        return Judged(grown[0], splits, pruned, sizes, None, pruned.loss)
     levels = held_out_levels(
         problem,
         grown[1:],
@@ -112,10 +112,10 @@ def _judged(
         may_leave_alone=recipe.do_no_harm,
     )
     loss = levels.loss(levels.whole_average()) if recipe.path_averaging else pruned.loss
-    return _Judged(grown[0], splits, pruned, sizes, levels, loss)
+    return Judged(grown[0], splits, pruned, sizes, levels, loss)
 
 
-def _selected(best: _Judged, recipe: Recipe) -> tuple[Selection, list[dict[str, Any]], Floats]:
+def selected(best: Judged, recipe: Recipe) -> tuple[Selection, list[dict[str, Any]], Floats]:
     """What was chosen, the levels, and their shares in the tree."""
     if best.levels is None:
         return [], [], np.array([0.0, 1.0])
@@ -129,7 +129,7 @@ def _selected(best: _Judged, recipe: Recipe) -> tuple[Selection, list[dict[str, 
 
 
 @dataclass(frozen=True)
-class _Pruned:
+class Pruned:
     """A pruning strength, and how it was chosen."""
 
     alpha: float | None
@@ -138,19 +138,19 @@ class _Pruned:
     """Held out; infinite if nothing was."""
 
 
-def _pruned(grown: Sequence[Grown], recipe: Recipe, run: _Runner) -> _Pruned:
+def pruned_by_folds(grown: Sequence[Grown], recipe: Recipe, run: Runner) -> Pruned:
     if recipe.pruning != "cv" and recipe.splits != "cv":
-        return _Pruned(recipe.pruning, None, math.inf)
+        return Pruned(recipe.pruning, None, math.inf)
     (alphas, _), *sequences = run([_sequencing(*tree) for tree in grown])
     if recipe.pruning == "cv":
         alpha, path = _choose_alpha(alphas, sequences, recipe)
-        return _Pruned(alpha, path, float(path[1].min()))
+        return Pruned(alpha, path, float(path[1].min()))
     strength = 0.0 if recipe.pruning is None else recipe.pruning
     losses = _held_out_losses(np.array([strength]), sequences, recipe)
-    return _Pruned(recipe.pruning, None, float(losses[0]))
+    return Pruned(recipe.pruning, None, float(losses[0]))
 
 
-class _Runner:
+class Runner:
     """Runs jobs in threads."""
 
     def __init__(self, n_jobs: int | None) -> None:
@@ -161,7 +161,7 @@ class _Runner:
 
 
 def _shrunken(
-    problem: Problem, parts: Sequence[Fold], recipe: Recipe, run: _Runner
+    problem: Problem, parts: Sequence[Fold], recipe: Recipe, run: Runner
 ) -> dict[str, list[Grown]]:
     """Trees of shrunken node models on each part, for each kind of splits that is to be tried."""
     local = _core.LocalTraining(
@@ -195,7 +195,7 @@ def _boosted(
     parts: Sequence[Fold],
     folds: Sequence[Fold],
     recipe: Recipe,
-    run: _Runner,
+    run: Runner,
 ) -> tuple[list[Grown], int, Floats | None]:
     """Trees of LogitBoost's node models on each part, and the number of iterations."""
     training = problem.training

@@ -40,25 +40,37 @@ def best_shares(
         One share a candidate.
     """
     find = _likeliest if objective == "log_loss" else _least_squares
-    shares = find(candidates, labels, weights)
-    shares = np.where(shares < _SMALLEST_SHARE * shares.sum(), 0.0, shares)
-    return np.asarray(shares / shares.sum())
+    return cleaned(find(candidates, labels, weights))
 
 
 def _least_squares(candidates: Floats, labels: npt.NDArray[Any], weights: Floats | None) -> Floats:
-    # Imported here: importing caltree shall not take its time.
-    from scipy.optimize import nnls
-
     n_candidates, n_rows, n_classes = candidates.shape
     root = np.full(n_rows, n_rows**-0.5) if weights is None else np.sqrt(weights / weights.sum())
     columns = (candidates * root[:, np.newaxis]).reshape(n_candidates, -1)
     target = (np.eye(n_classes)[labels] * root[:, np.newaxis]).ravel()
-    products = columns @ columns.T + _RIDGE * np.eye(n_candidates)
-    factor = np.linalg.cholesky(products)
-    aim = np.linalg.solve(factor, columns @ target)
+    return simplex_least_squares(columns @ columns.T, columns @ target)
+
+
+def simplex_least_squares(products: Floats, aims: Floats) -> Floats:
+    """Shares s, not negative and of sum 1, for which s'Ps - 2a's is smallest.
+
+    The sum is 1 but for a little, and very small shares are left as they are.
+    """
+    # Imported here: importing caltree shall not take its time.
+    from scipy.optimize import nnls
+
+    n_candidates = len(products)
+    factor = np.linalg.cholesky(products + _RIDGE * np.eye(n_candidates))
+    aim = np.linalg.solve(factor, aims)
     ones = np.full((1, n_candidates), _COST_OF_THE_SUM)
     shares, _ = nnls(np.vstack([factor.T, ones]), np.append(aim, _COST_OF_THE_SUM))
     return np.asarray(shares)
+
+
+def cleaned(shares: Floats) -> Floats:
+    """Shares of sum 1, without those that are rounding."""
+    shares = np.where(shares < _SMALLEST_SHARE * shares.sum(), 0.0, shares)
+    return np.asarray(shares / shares.sum())
 
 
 def _likeliest(candidates: Floats, labels: npt.NDArray[Any], weights: Floats | None) -> Floats:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -68,6 +69,37 @@ class Overlap:
 
 
 @dataclass(frozen=True, eq=False)
+class Smallest:
+    """The smallest hashes of some rows, and how many rows have each; those of parts merge."""
+
+    hashes: Hashes
+    counts: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, hashes: Hashes) -> Smallest:
+        """The smallest of all rows."""
+        enough = 4 * SIZE
+        few = np.partition(hashes, enough)[:enough] if len(hashes) > enough else hashes
+        if len(np.unique(few)) <= SIZE < len(hashes):
+            few = hashes  # many rows are alike
+        distinct, counts = np.unique(few, return_counts=True)
+        return cls(distinct[:SIZE], counts[:SIZE].astype(np.int64))
+
+    def merge(self, other: Smallest) -> Smallest:
+        """The smallest of both."""
+        hashes = np.concatenate([self.hashes, other.hashes])
+        distinct, where = np.unique(hashes, return_inverse=True)
+        counts = np.zeros(len(distinct), dtype=np.int64)
+        np.add.at(counts, where, np.concatenate([self.counts, other.counts]))
+        return Smallest(distinct[:SIZE], counts[:SIZE])
+
+    def sketch(self) -> Sketch:
+        """The sketch of the rows."""
+        single = int(np.count_nonzero(self.counts == 1))
+        return Sketch(self.hashes, int(self.counts.sum()), single)
+
+
+@dataclass(frozen=True, eq=False)
 class Sketch:
     """The smallest hashes of the contents of rows.
 
@@ -88,13 +120,7 @@ class Sketch:
     @classmethod
     def of(cls, hashes: Hashes) -> Sketch:
         """Sketch rows, given the hash of each."""
-        enough = 4 * SIZE
-        few = np.partition(hashes, enough)[:enough] if len(hashes) > enough else hashes
-        if len(np.unique(few)) <= SIZE < len(hashes):
-            few = hashes  # many rows are alike
-        distinct, counts = np.unique(few, return_counts=True)
-        counts = counts[:SIZE]
-        return cls(distinct[:SIZE], int(counts.sum()), int(np.count_nonzero(counts == 1)))
+        return Smallest.of(hashes).sketch()
 
     @property
     def largest(self) -> np.uint64:
@@ -185,7 +211,8 @@ def calibration_hashes(
         # Another batch or machine may compute other last digits.
         rounded = scores.astype(np.float32).astype(np.float64)
     attributes = () if matrix is None else (_bits(column) for column in matrix.T)
-    return _row_hashes([labels.astype(np.uint64), *map(_bits, rounded.T), *attributes])
+    # One column at a time, so that no more of them are there at once.
+    return _row_hashes(chain([labels.astype(np.uint64)], map(_bits, rounded.T), attributes))
 
 
 def table_hashes(X: Any, labels: npt.NDArray[Any]) -> Hashes | None:

@@ -77,6 +77,26 @@ std::pair<nb::object, nb::object> sequence(const Structure& tree, const NodeMode
     return {to_numpy(std::move(result.alpha)), to_numpy(std::move(result.held_out))};
 }
 
+// Whether each node is still split when the tree is pruned at `alpha`, if that is given.
+nb::object inner_nodes(const Structure& tree, const NodeModels& models,
+                       std::optional<double> alpha) {
+    require(models.error.size() == tree.size(), "the node models are of another tree");
+    std::vector<std::uint8_t> inner(tree.size(), 0);
+    {
+        const nb::gil_scoped_release release;
+        std::optional<Pruner> pruner;
+        if (alpha) {
+            pruner.emplace(tree, models);
+            pruner->prune(*alpha);
+        }
+        for (std::size_t v = 0; v < tree.size(); ++v) {
+            inner[v] =
+                !tree.is_leaf(v) && (!pruner || (pruner->is_inner(v) && !pruner->is_gone(v)));
+        }
+    }
+    return to_numpy(std::move(inner));
+}
+
 // The nodes that some level of the tree needs, as arrays. The levels: `sizes`, below which nodes
 // are leaves, and the tree as it is pruned at `alpha`, if that is given; shares: one a level.
 nb::dict finished_tree(const Structure& tree, const NodeModels& models, std::optional<double> alpha,
@@ -215,7 +235,9 @@ NB_MODULE(_core, m) {
           "iterations"_a.none(), "max_iterations"_a, "n_folds"_a,
           "constant_scores_give_frequencies"_a, "keep_coefficients"_a);
     m.def("pruning_sequence", &sequence, "tree"_a, "models"_a);
+    m.def("inner_nodes", &inner_nodes, "tree"_a, "models"_a, "alpha"_a.none());
     m.def("finished_tree", &finished_tree, "tree"_a, "models"_a, "alpha"_a.none(), "sizes"_a,
           "shares"_a);
     bind_local(m);
+    bind_chunks(m);
 }

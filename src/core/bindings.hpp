@@ -194,4 +194,7 @@ class Training {
 // The bindings of the trees of shrunken node models.
 void bind_local(nb::module_& m);
 
+// The bindings of trees that are grown on chunks of rows.
+void bind_chunks(nb::module_& m);
+
 }  // namespace caltree

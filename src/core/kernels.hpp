@@ -70,6 +70,9 @@ struct Kernels {
     // The two-class softmax of d = F_1 - F_0.
     void (*sigmoid)(const double* d, double* p0, double* p1, std::size_t n);
 
+    // p = 1 / (1 + exp(-d)), and norm = log(1 + exp(d)).
+    void (*logistic)(const double* d, double* p, double* norm, std::size_t n);
+
     // The working response z of one class and its weight w.
     void (*respond)(const double* p, const double* labels, double label, const double* weights,
                     double* w, double* z, std::size_t n);

@@ -102,6 +102,34 @@ static void sigmoid(const double* CALTREE_RESTRICT d, double* CALTREE_RESTRICT p
     }
 }
 
+// log(1 + e) for e from 0 to 1, by 2 atanh(e / (2 + e)): interpolated at Chebyshev's points, with a
+// relative error of 3e-18 before rounding.
+static inline double log_of_one_plus(double e) {
+    const double s = e / (2.0 + e);
+    const double t = s * s;
+    const double t2 = t * t;
+    const double t4 = t2 * t2;
+    const double low = (0x1.0000000000000p+0 + 0x1.5555555555527p-2 * t) +
+                       (0x1.99999999a1c4fp-3 + 0x1.249249201beacp-3 * t) * t2;
+    const double middle = (0x1.c71c7445b2127p-4 + 0x1.745caf74cbe5ep-4 * t) +
+                          (0x1.3b1e2bc8a12dep-4 + 0x1.106443d797a85p-4 * t) * t2;
+    const double high =
+        (0x1.f00852a5c69fap-5 + 0x1.54f8c703ce149p-5 * t) + 0x1.5d1081172f887p-4 * t2;
+    return 2.0 * s * (low + (middle + high * t4) * t4);
+}
+
+static void logistic(const double* CALTREE_RESTRICT d, double* CALTREE_RESTRICT p,
+                     double* CALTREE_RESTRICT norm, std::size_t n) {
+    n = whole_vectors(n);
+    for (std::size_t i = 0; i < n; ++i) {
+        const double positive = d[i] > 0.0 ? d[i] : 0.0;
+        const double e = exp_of_nonpositive(d[i] > 0.0 ? -d[i] : d[i]);
+        const double larger = 1.0 / (1.0 + e);
+        p[i] = d[i] > 0.0 ? larger : e * larger;
+        norm[i] = positive + log_of_one_plus(e);
+    }
+}
+
 static void respond(const double* CALTREE_RESTRICT p, const double* CALTREE_RESTRICT labels,
                     double label, const double* CALTREE_RESTRICT weights,
                     double* CALTREE_RESTRICT w, double* CALTREE_RESTRICT z, std::size_t n) {
@@ -280,6 +308,7 @@ static double squared_error(const double* CALTREE_RESTRICT p, const double* CALT
 }
 
 static constexpr Kernels all_kernels(const char* name) {
-    return {name,    add_line, set_line, centre,      add_columns,   highest,        all_between,
-            softmax, sigmoid,  respond,  sum_weights, first_moments, second_moments, squared_error};
+    return {name,    add_line,    set_line,      centre,         add_columns,
+            highest, all_between, softmax,       sigmoid,        logistic,
+            respond, sum_weights, first_moments, second_moments, squared_error};
 }

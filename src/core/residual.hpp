@@ -80,6 +80,26 @@ class ResidualFinder {
         return best;
     }
 
+    // From sums by bin: of every attribute all bins, then missing values.
+    ResidualSplit find(std::span<const double> histograms, std::span<const std::size_t> starts) {
+        const std::size_t size = shape_.size();
+        std::fill(node_.begin(), node_.end(), 0.0);
+        for (std::size_t at = 0; at < (columns_[0].n_bins + 1) * size; ++at) {
+            node_[at % size] += histograms[at];
+        }
+        ResidualSplit best;
+        for (std::size_t a = 0; a < columns_.size(); ++a) {
+            if (columns_[a].n_bins < 1) continue;
+            const auto first = histograms.begin() + static_cast<std::ptrdiff_t>(starts[a]);
+            sums_.assign(first,
+                         first + static_cast<std::ptrdiff_t>((columns_[a].n_bins + 1) * size));
+            keep_cells(columns_[a]);
+            if (!columns_[a].numeric) order_categories();
+            scan(a, best);
+        }
+        return best;
+    }
+
   private:
     // Most nodes have few rows. Those of one state that have no missing value are sorted and looked
     // at as they come, with the same sums as below; false if there is a missing value.
@@ -157,8 +177,6 @@ class ResidualFinder {
     // The sums of each bin, in ascending order; of missing values, if any, apart.
     void collect(const BinnedColumn& column, std::span<const Row> rows,
                  std::span<const double> evidence) {
-        cells_.clear();
-        missing_.assign(shape_.size(), 0.0);
         // Sorting a few rows is cheaper than looking at every bin.
         if (rows.size() * 8 >= column.n_bins) {
             collect_all_bins(column, rows, evidence);
@@ -174,15 +192,24 @@ class ResidualFinder {
         for (std::size_t i = 0; i < rows.size(); ++i) {
             add(sums_.data() + column.codes[rows[i]] * size, evidence, i);
         }
+        keep_cells(column);
+    }
+
+    // Of the sums of all bins, those that have rows.
+    void keep_cells(const BinnedColumn& column) {
+        const std::size_t size = shape_.size();
+        cells_.clear();
         for (std::size_t bin = 0; bin < column.n_bins; ++bin) {
             if (sums_[bin * size] > 0.0) cells_.push_back({static_cast<Bin>(bin), bin * size});
         }
-        std::copy_n(sums_.begin() + static_cast<std::ptrdiff_t>(column.n_bins * size), size,
-                    missing_.begin());
+        const auto last = sums_.begin() + static_cast<std::ptrdiff_t>(column.n_bins * size);
+        missing_.assign(last, last + static_cast<std::ptrdiff_t>(size));
     }
 
     void collect_sorted(const BinnedColumn& column, std::span<const Row> rows,
                         std::span<const double> evidence) {
+        cells_.clear();
+        missing_.assign(shape_.size(), 0.0);
         keyed_.clear();
         for (std::size_t i = 0; i < rows.size(); ++i) {
             keyed_.push_back(std::uint64_t{column.codes[rows[i]]} << 32 | i);

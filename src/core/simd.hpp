@@ -1,4 +1,5 @@
-// Two things C++ does not have: small vectors of doubles, and arrays known not to overlap.
+// Things that C++ does not have: small vectors of doubles, arrays known not to overlap,
+// prefetching.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +12,13 @@
 #endif
 
 namespace caltree {
+
+// Tells the processor that some memory will be read soon.
+inline void prefetch([[maybe_unused]] const void* address) {
+#if defined(__GNUC__)
+    __builtin_prefetch(address);
+#endif
+}
 
 #if defined(__GNUC__)
 

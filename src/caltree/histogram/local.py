@@ -1,0 +1,121 @@
+"""Rows of this process as chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial, reduce
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from joblib import Parallel, delayed
+
+from ..attributes import Attributes
+from ..calibrator import Training
+from ..folds import IN_NO_FOLD, Fold, hashed_folds
+from ..sketch import Sketch, Smallest
+from ..slicing import count_rows, slice_rows
+from ..tables import read_table
+from .pools import LocalPool
+from .preparing import FoldOf, Kind, Part, Sample, make_plan, put_in_bins, sampled
+from .surveys import merged_survey
+
+# Rows of a chunk: enough that the sums over them are small in comparison, and not so many that
+# what is made of them on the way takes much memory; but several chunks, for the threads.
+_FEWEST_ROWS, _MOST_ROWS = 2**15, 2**19
+_CHUNKS = 8
+
+
+def local_pool(
+    X: Any,
+    rows: Training,
+    *,
+    fold_of: FoldOf,
+    n_folds: int,
+    extremes: str,
+    categorical_features: Any,
+    max_bins: int,
+    objective: str,
+    n_jobs: int | None,
+    chunk_rows: int | None = None,
+) -> tuple[LocalPool, Attributes, Sketch]:
+    """The chunks of a table, what was learned about its attributes, and a sketch of its rows."""
+    run = Parallel(n_jobs=n_jobs, require="sharedmem")
+    if chunk_rows is None:
+        chunk_rows = min(max(_FEWEST_ROWS, -(-len(rows.labels) // _CHUNKS)), _MOST_ROWS)
+    parts = _parts(X, rows, chunk_rows)
+    first = np.cumsum([0, *map(len, parts)]).tolist()
+    kind = Kind(len(rows.classes), rows.score_type, extremes)
+    survey = merged_survey(
+        run(delayed(part.survey)(categorical_features, max_bins) for part in parts)
+    )
+    known = survey.attributes()
+    n_rows = first[-1]
+    samples = run(
+        delayed(sampled)(part, begin, n_rows, known, kind)
+        for part, begin in zip(parts, first[:-1], strict=True)
+    )
+    plan, known = make_plan(
+        reduce(Sample.merge, samples),
+        survey,
+        known,
+        kind,
+        n_rows=n_rows,
+        n_folds=n_folds,
+        largest_weight=1.0 if rows.weights is None else float(rows.weights.max()),
+        objective=objective,
+    )
+    made = run(
+        delayed(put_in_bins)(part, known, plan.bins, kind, fold_of(begin, len(part)))
+        for part, begin in zip(parts, first[:-1], strict=True)
+    )
+    smallest = reduce(Smallest.merge, (few for _, few in made))
+    return LocalPool(plan, [chunk for chunk, _ in made], n_jobs), known, smallest.sketch()
+
+
+def folds_by_number(n_folds: int, n_judged: int, seed: int) -> FoldOf:
+    """Folds that the numbers of the rows decide on."""
+    return partial(hashed_folds, n_folds=n_folds, n_judged=n_judged, seed=seed)
+
+
+def given_folds(folds: Sequence[Fold], n_rows: int) -> FoldOf:
+    """Folds that a splitter gave, if each row is held out at most once and trained on otherwise."""
+    fold = np.full(n_rows, IN_NO_FOLD, dtype=np.uint8)
+    held_out = 0
+    for number, (train, test) in enumerate(folds):
+        fold[test] = number
+        held_out += len(test)
+        if len(train) + len(test) != n_rows or len(np.intersect1d(train, test)) > 0:
+            raise ValueError(
+                f"fold {number} of cv does not train on all the rows that it does not hold out, as "
+                "histograms need; use histograms=False"
+            )
+    if held_out != np.count_nonzero(fold != IN_NO_FOLD):
+        raise ValueError(
+            "cv holds a row out more than once, which histograms cannot; use histograms=False"
+        )
+
+    def of_rows(first: int, count: int) -> npt.NDArray[np.uint8]:
+        return fold[first : first + count]
+
+    return of_rows
+
+
+def _parts(X: Any, rows: Training, chunk_rows: int) -> list[Part]:
+    if isinstance(X, list | tuple):
+        X = read_table(X, "X").data  # once for all
+    n_rows = count_rows(X, "X")
+    parts, first = [], 0
+    for begin in range(0, n_rows, chunk_rows):
+        end = min(begin + chunk_rows, n_rows)
+        keep = None if rows.keep is None else rows.keep[begin:end]
+        count = end - begin if keep is None else int(np.count_nonzero(keep))
+        if count == 0:
+            continue
+        kept = slice(first, first + count)
+        weights = None if rows.weights is None else rows.weights[kept]
+        parts.append(
+            Part(slice_rows(X, begin, end), keep, rows.labels[kept], rows.scores[kept], weights)
+        )
+        first += count
+    return parts

@@ -1,0 +1,99 @@
+"""The making of a tree on chunks of rows, wherever these are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..attributes import Attributes
+from ..levels import SMALLEST_SIZE, Levels, level_sizes
+from ..problem import Recipe, shrunken_tree
+from ..selection import Judged, Made, Pruned, Runner, pruned_by_folds, selected
+from .chunks import Speakers
+from .growing import GrowingTree, Limits, beginnings, grow
+from .judging import HeldOutSums
+from .plan import Plan
+from .pools import Pool
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+# A node of fewer than one in so many rows is not split: with millions of rows, regions of
+# thousands are small enough, and the work and the sums stay the same however many there are.
+MOST_REGIONS = 1024
+# A branch has at least this part of the rows that a node needs to be split.
+_SMALLEST_BRANCH = 1 / 8
+
+
+def make_tree(pool: Pool, plan: Plan, known: Attributes, recipe: Recipe) -> Made:
+    """Grow, fit and prune a tree on all rows, as the folds advise."""
+    recipe = replace(recipe, splits="residual")
+    trees, limits, held_out = _grown(pool, plan, recipe)
+    grown = [tree.in_core(plan, rows) for tree, rows in zip(trees, [0.0, *held_out], strict=True)]
+    pruned = pruned_by_folds(grown, recipe, Runner(1))
+    smallest = max(SMALLEST_SIZE, limits.min_samples_split)
+    n_rows = trees[0].n_rows[0]
+    sizes = level_sizes(n_rows, smallest) if recipe.path_averaging else np.array([math.inf])
+    levels = None
+    if recipe.do_no_harm or recipe.path_averaging:
+        speakers = _speakers(trees, grown, pruned, sizes)
+        has_raw = recipe.do_no_harm and plan.has_offset
+        sums = HeldOutSums(pool, plan, speakers, has_raw=has_raw, n_levels=len(sizes) + 1)
+        levels = Levels(sizes, sums, has_raw)
+    best = Judged(grown[0], "residual", pruned, sizes, levels, math.nan)
+    selection, table, shares = selected(best, recipe)
+    arrays = _core.finished_tree(*grown[0], pruned.alpha, sizes, shares)
+    n_scores = len(plan.scale.centre)
+    return Made(
+        tree=shrunken_tree(known, arrays, plan.n_classes, n_scores, plan.has_offset),
+        selection=selection,
+        levels=table,
+        splits="residual",
+        boosting_iterations=None,
+        alpha=pruned.alpha,
+        iteration_rmse=None,
+        pruning_path=pruned.path,
+    )
+
+
+def _grown(pool: Pool, plan: Plan, recipe: Recipe) -> tuple[list[GrowingTree], Limits, Floats]:
+    """The trees, how far they were grown, and the weight that each fold holds out."""
+
+    def limits(n_rows: float) -> Limits:
+        least = max(recipe.min_samples_split, n_rows / MOST_REGIONS)
+        at_scale = n_rows / MOST_REGIONS * _SMALLEST_BRANCH
+        leaf = max(recipe.min_samples_leaf, at_scale)
+        return Limits(recipe.penalty, least, leaf, recipe.depth)
+
+    return grow(pool, plan, limits)
+
+
+def _speakers(
+    trees: list[GrowingTree],
+    grown: Sequence[tuple[_core.Structure, _core.NodeModels]],
+    pruned: Pruned,
+    sizes: Floats,
+) -> Speakers:
+    """Who speaks for the rows of each node at each size, and in the pruned tree."""
+    first = beginnings(trees)
+    ancestors = []
+    for tree, begin, (structure, models) in zip(trees, first[:-1], grown, strict=True):
+        n_rows, attribute = np.array(tree.n_rows), np.array(tree.attribute)
+        goes_on = np.empty((len(tree), len(sizes) + 1), dtype=bool)
+        goes_on[:, :-1] = n_rows[:, np.newaxis] >= sizes
+        goes_on[:, -1] = _core.inner_nodes(structure, models, pruned.alpha)
+        goes_on &= attribute[:, np.newaxis] >= 0
+        speaker = np.zeros(goes_on.shape, dtype=np.int32)
+        for node, parent in enumerate(tree.parent):
+            if parent >= 0:
+                of_parent = speaker[parent]
+                # Whoever is stopped on the way stays there.
+                speaker[node] = np.where((of_parent == parent) & goes_on[parent], node, of_parent)
+        ancestors.append(speaker + begin)
+    parameters = np.array([row for tree in trees for row in tree.parameters])
+    return Speakers(first, np.concatenate(ancestors).astype(np.int32), parameters)
