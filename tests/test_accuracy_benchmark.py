@@ -1,5 +1,7 @@
 """The benchmark of accuracy: what it computes, keeps, forgets and prints."""
 
+import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from caltree.metrics import rmse
 from caltree.paper.generators import rdg1
 from caltree.paper.protocol import run_fold
 from caltree.paper.store import Cell, Shape
+from tests.clusters import small_cluster
 from tests.helpers import make_frame, make_rows
 from tests.paper.small_data import write_data
 
@@ -140,6 +143,33 @@ def test_a_calibrator_that_fails_does_not_take_the_others_along(run, monkeypatch
     assert "ValueError: no such thing" in said.err
     assert "0 of 10 folds are complete" in said.err
     assert {row[4] for row in all_results()} == {"none"}
+
+
+def test_dask_gives_the_same(run):
+    options = naive_bayes("none,platt,tree", "--datasets", "vote")
+    run(*options)
+    script = [sys.executable, Path(command.__file__).parents[1] / "accuracy.py"]
+    given = [*options, "--store", "dask.sqlite", "--scheduler"]
+    with small_cluster() as address:
+        from distributed import Client
+
+        said = subprocess.run(
+            [*script, *given, address], capture_output=True, encoding="utf-8", timeout=120
+        )
+        with Client(address) as client:
+            modules = client.run(lambda: set(sys.modules))
+    assert said.returncode == 0, said.stderr
+    assert "5 of 5 folds are complete in dask.sqlite" in said.stderr
+    assert all_results("dask.sqlite") == all_results()
+    assert len(list(Path("dask.scores").iterdir())) == 5
+    assert any("comparison.work" in loaded for loaded in modules.values())
+
+
+def test_a_scheduler_needs_dask(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    said = run(*naive_bayes(SOME, "--scheduler", "tcp://127.0.0.1:1"), code=1)
+    assert said.err == "error: a scheduler needs dask: pip install caltree[dask]\n"
+    assert all_results() == []
 
 
 def test_scores_of_other_data_are_refused(run):

@@ -41,6 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--runs", type=_count, default=3)
     run.add_argument("--only-cached", action="store_true", help="only folds whose scores are there")
     run.add_argument("--n-jobs", type=int, default=1, help="folds at a time")
+    run.add_argument("--scheduler", help="address of a Dask scheduler, whose workers do the work")
     run.add_argument("--quiet", action="store_true", help="say nothing of single folds")
     forget = actions.add_parser("forget", help="remove results, to measure them again")
     forget.set_defaults(action=_forget)
@@ -82,18 +83,22 @@ def _count(given: str) -> int:
 def _run(arguments: argparse.Namespace) -> int:
     check_installed(arguments.calibrators, arguments.learners)
     store = Path(arguments.store)
+    scores = Path(arguments.scores or store.with_suffix(".scores"))
     plan = Comparison(
         datasets=arguments.datasets or names_in(arguments.data_dir),
         learners=arguments.learners,
         calibrators=arguments.calibrators,
         runs=arguments.runs,
-        data_dir=arguments.data_dir,
-        scores=arguments.scores or str(store.with_suffix(".scores")),
+        # Workers may be at home elsewhere.
+        data_dir=str(Path(arguments.data_dir).resolve()),
+        scores=str(scores.resolve()),
         only_cached=arguments.only_cached,
     )
     results = Results(store, plan.settings())
     report = (lambda done: None) if arguments.quiet else _report
-    failures = carry_out(plan, results, n_jobs=arguments.n_jobs, report=report)
+    failures = carry_out(
+        plan, results, n_jobs=arguments.n_jobs, scheduler=arguments.scheduler, report=report
+    )
     for failure in failures:
         print(f"failed: {_in_words(failure)}\n{failure.error}", file=sys.stderr)
     n_cells, n_left = len(plan.cells()), len(remaining(plan, results))

@@ -6,10 +6,12 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import joblib
 from threadpoolctl import threadpool_limits
 
+from caltree.cluster import workers
 from caltree.paper.datasets import check_available
 from caltree.paper.experiment import Done, Plan, shape_of
 from caltree.paper.protocol import Outcome, calibrated, measures, seed_of
@@ -70,6 +72,7 @@ def carry_out(
     store: Store,
     *,
     n_jobs: int | None = None,
+    scheduler: str | None = None,
     report: Callable[[Done], None] = lambda done: None,
 ) -> list[Done]:
     """Carry out what remains, and store each fold as soon as it is there.
@@ -82,6 +85,9 @@ def carry_out(
         Where the results go.
     n_jobs : int, optional
         How many folds at a time, with joblib.
+    scheduler : str, optional
+        The address of a Dask scheduler; its workers do the work, and share the folders of data
+        and scores.
     report : callable
         Called with each fold.
 
@@ -92,13 +98,14 @@ def carry_out(
     """
     _note_datasets(plan, store)
     failures = []
-    run = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
-    for done in run(joblib.delayed(_one)(plan, *job) for job in _claimed(plan, store)):
-        outcome = done.outcome or Outcome()
-        store.add(done.cell, outcome.measures, outcome.seconds)
-        if done.error:
-            failures.append(done)
-        report(done)
+    with workers(scheduler, package=Path(__file__).parent):
+        run = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
+        for done in run(joblib.delayed(_one)(plan, *job) for job in _claimed(plan, store)):
+            outcome = done.outcome or Outcome()
+            store.add(done.cell, outcome.measures, outcome.seconds)
+            if done.error:
+                failures.append(done)
+            report(done)
     return failures
 
 

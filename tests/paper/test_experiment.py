@@ -1,7 +1,6 @@
 """The whole experiment: order, parallel work, failures, and going on after being killed."""
 
 import contextlib
-import os
 import random
 import sqlite3
 import subprocess
@@ -19,6 +18,7 @@ from caltree.paper.experiment import Plan, carry_out, remaining, shape_of
 from caltree.paper.generators import rdg1
 from caltree.paper.protocol import run_fold
 from caltree.paper.store import Cell, Store
+from tests.clusters import small_cluster
 from tests.paper import processes
 from tests.paper.small_data import write_arff, write_data
 
@@ -265,15 +265,10 @@ def test_two_processes_share_a_file(plan, store, tmp_path):
 
 
 def test_dask_gives_the_same(plan, store, tmp_path):
-    if os.environ.get("CI") != "true":
-        pytest.importorskip("distributed")
-    from distributed import LocalCluster
-
     carry_out(plan, store)
     elsewhere = Store(tmp_path / "dask.sqlite", plan.settings())
     reported = []
-    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
-        address = cluster.scheduler_address
+    with small_cluster() as address:
         failures = carry_out(plan, elsewhere, scheduler=address, report=reported.append)
     assert failures == []
     assert len(reported) == len(plan.cells())

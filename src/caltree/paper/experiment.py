@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import joblib
 
+from ..cluster import workers
 from .datasets import DataSet, check_available, load
 from .protocol import Outcome, run_fold
 from .store import Cell, Shape, Store
@@ -90,7 +89,7 @@ def carry_out(
     """
     _check_datasets(plan, store)
     failures = []
-    with _workers(scheduler):
+    with workers(scheduler):
         run = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
         jobs = (
             joblib.delayed(_one)(plan, cell, missing) for cell, missing in _claimed(plan, store)
@@ -159,18 +158,3 @@ def shape_of(data: DataSet) -> Shape:
     n_rows, n_attributes = data.X.shape
     fingerprint = digest.hexdigest()[:16]
     return Shape(n_rows, n_attributes, len(data.classes), fingerprint, " ".join(data.notes))
-
-
-def _workers(scheduler: str | None) -> AbstractContextManager[Any]:
-    return nullcontext() if scheduler is None else _dask(scheduler)
-
-
-@contextmanager
-def _dask(scheduler: str) -> Iterator[None]:
-    try:
-        from distributed import Client
-    except ImportError:
-        raise ImportError("a scheduler needs dask: pip install caltree[dask]") from None
-    client: Any = Client
-    with client(scheduler), joblib.parallel_config(backend="dask"):
-        yield
