@@ -1,0 +1,60 @@
+// Predicts with a tree or a forest that caltree has saved, in browsers and in Node.
+const SMALLEST = 2 ** -53, FARTHEST = Math.log(2 ** 53 - 1);
+const clip = (x, low, high) => Math.min(Math.max(x, low), high);
+const finite = (score) => clip(score, -1e100, 1e100);
+const logOdds = (p) => Math.log(p / (1 - p));
+const clippedLogOdds = (p) => logOdds(clip(p, SMALLEST, 1 - SMALLEST));
+const logarithm = (p) => Math.log(Math.max(p, SMALLEST));
+const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
+const divided = (values, by = sum(values)) => values.map((value) => value / by);
+const softmax = (F, top = Math.max(...F)) => divided(F.map((f) => Math.exp(f - top)));
+const oneAClass = (F) => (F.length > 1 ? F : [0, F[0]]); // a single one is the second of two
+const byClassifier = (s, m) => s.flatMap((_, i) => (i % m === 0 ? [s.slice(i, i + m)] : []));
+function uncalibrated(scores, m, type) { // the scores as probabilities, one a class
+  const parts = byClassifier(type === "probability" ? scores : scores.map(finite), m);
+  const mean = parts[0].map((_, j) => sum(parts.map((part) => part[j])) / parts.length);
+  if (type !== "probability") return softmax(oneAClass(mean));
+  const whole = mean.length > 1 ? mean : [1 - mean[0], mean[0]], total = sum(whole);
+  return total === 0 ? whole.fill(1 / m) : divided(whole, Math.abs(total - 1) > 1e-12 ? total : 1);
+}
+function regressors(scores, m, type, published) { // the scores as the node models see them
+  if (type === "margin" || (type === "logit" && published)) return scores.map(finite);
+  if (published) return scores.map((p) => logOdds(p === 0 ? 0.00001 : p === 1 ? 0.99999 : p));
+  if (type === "logit" && scores.length === 1) return [clip(scores[0], -FARTHEST, FARTHEST)];
+  const p = type === "logit" ? byClassifier(scores, m).flatMap((part) => softmax(part)) : scores;
+  return m > 2 ? p.map(logarithm) : p.slice(p.length === 2 ? 1 : 0).map(clippedLogOdds);
+}
+const key = (value) => (typeof value === "string" ? value : Number(value));
+function encoded(value, { categories, fill }) { // itself, a category's code, or NaN if missing
+  if (Number.isNaN(value ?? NaN) || categories?.length === 0) return NaN;
+  const code = categories ? categories.map(key).indexOf(key(value)) : Number(value);
+  return categories && code < 0 ? fill : code;
+}
+export function load({ version, classes, score_type: type, n_scores, extremes, tree, forest }) {
+  if (version !== 1 || !(tree ?? forest)) throw new Error("this is no tree or forest of version 1");
+  const model = tree ?? { ...forest, offset: type !== "margin", coefficients: forest.parameters };
+  const { attributes: { columns }, attribute, threshold, coefficients, roots = [0] } = model;
+  const m = classes.length, published = extremes === "published";
+  function way(node, values) { // the nodes from here to a leaf
+    if (attribute[node] < 0) return [node];
+    const value = values[attribute[node]], isNominal = columns[attribute[node]]?.categories;
+    const isAbove = value > threshold[node] && threshold[node] < Number.MAX_VALUE;
+    const known = isNominal ? model.branches[model.table[node] + value] : Number(isAbove);
+    const branch = Number.isNaN(value) ? model.missing[node] : known;
+    return [node, ...way(model.first_child[node] + branch, values)];
+  }
+  return { classes, predictProba(row, scores) {
+    if (scores.length !== n_scores) throw new Error(`give ${n_scores} scores, as in training`);
+    const raw = uncalibrated(scores, m, type), x = regressors(scores, m, type, published);
+    const odds = m > 2 ? raw.map(logarithm) : [0, x.length === 1 ? x[0] : clippedLogOdds(raw[1])];
+    const given = columns.map((c, i) => encoded(Array.isArray(row) ? row[i] : row[c.name], c));
+    const nodes = roots.flatMap((root) => way(root, [...given, ...x]));
+    const line = ([first, ...slopes], j, { length }) => // in a forest over a class's own scores
+      slopes.reduce((F, slope, k) => F + slope * x[forest ? k * length + j : k], first);
+    const states = nodes.map((node) => oneAClass(coefficients[node].map(line)));
+    const said = states.map((F) => softmax(model.offset ? F.map((f, j) => f + odds[j]) : F));
+    const weights = nodes.map((node) => model.weight[node]), rest = 1 - sum(weights);
+    const together = (j) => sum(weights.map((weight, i) => weight * said[i][j]));
+    return raw.map((p, j) => clip(together(j) + (rest > 1e-9 ? rest * p : 0), 0, 1));
+  } };
+}
