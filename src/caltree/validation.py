@@ -26,13 +26,32 @@ _FEWEST_ROWS_FOR_A_MODEL = 5
 
 def check_labels(y: Any, n_rows: int, keep: Mask | None = None) -> tuple[npt.NDArray[Any], Labels]:
     """The classes, sorted, and the class index of every kept row."""
+    if n_rows == 0 and y is not None and len(_as_labels(y)) == 0:
+        raise ValueError("y is empty; give at least two rows of different classes")
+    labels = labels_of_part(y, n_rows, keep)
+    classes, codes = np.unique(labels, return_inverse=True)
+    check_classes(classes)
+    return classes, codes.astype(np.uint16)
+
+
+def check_classes(classes: npt.NDArray[Any]) -> None:
+    """Refuse too few classes, or too many."""
+    if len(classes) < 2:
+        only = classes[0].item() if isinstance(classes[0], np.generic) else classes[0]
+        raise ValueError(
+            f"y contains one class only, {only!r}; a calibrator needs rows of at least two classes"
+        )
+    if len(classes) > _MOST_CLASSES:
+        raise ValueError(f"y has {len(classes)} classes; at most {_MOST_CLASSES} are possible")
+
+
+def labels_of_part(y: Any, n_rows: int, keep: Mask | None) -> npt.NDArray[Any]:
+    """The labels of the kept rows of a part of all rows, which may be of one class, or none."""
     if y is None:
         raise ValueError("calibration requires y to be passed, but the target y is None")
     labels = _as_labels(y)
     if len(labels) != n_rows:
         raise ValueError(f"y has {len(labels)} labels, but X has {n_rows} rows")
-    if n_rows == 0:
-        raise ValueError("y is empty; give at least two rows of different classes")
     missing = _missing(labels)
     if keep is not None:
         missing &= keep
@@ -41,19 +60,11 @@ def check_labels(y: Any, n_rows: int, keep: Mask | None = None) -> tuple[npt.NDA
         raise ValueError(f"y contains a missing label in row {row}; drop the rows without a label")
     if keep is not None:
         labels = labels[keep]
-    if labels.dtype.kind == "O":
+    if labels.dtype.kind == "O" and len(labels) > 0:
         labels = _of_one_type(labels)
     if labels.dtype.kind == "f":
         _check_whole(labels)
-    classes, codes = np.unique(labels, return_inverse=True)
-    if len(classes) < 2:
-        only = classes[0].item() if isinstance(classes[0], np.generic) else classes[0]
-        raise ValueError(
-            f"y contains one class only, {only!r}; a calibrator needs rows of at least two classes"
-        )
-    if len(classes) > _MOST_CLASSES:
-        raise ValueError(f"y has {len(classes)} classes; at most {_MOST_CLASSES} are possible")
-    return classes, codes.astype(np.uint16)
+    return labels
 
 
 def known_labels(y: Any, classes: npt.NDArray[Any], n_rows: int) -> Floats:

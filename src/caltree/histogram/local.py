@@ -52,7 +52,7 @@ def local_pool(
     known = survey.attributes()
     n_rows = first[-1]
     samples = run(
-        delayed(sampled)(part, begin, n_rows, known, kind)
+        delayed(sampled)(part, begin, n_rows, known)
         for part, begin in zip(parts, first[:-1], strict=True)
     )
     plan, known = make_plan(

@@ -13,6 +13,7 @@ from ..attributes import Attributes
 from ..problem import scores_a_state_sees
 from ..scores import ScoreType, is_offset, offset, regressors
 from ..sketch import Smallest, calibration_hashes
+from ..slicing import take_rows
 from ..validation import Labels, Mask
 from .bins import Bins, sample_step
 from .chunks import Rows
@@ -63,7 +64,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class Sample:
-    """Some rows from all over: their attributes, encoded, what node models see, and weights."""
+    """Some rows from all over: their attributes, encoded, scores and weights."""
 
     matrix: Floats
     scores: Floats
@@ -81,16 +82,14 @@ class Sample:
         )
 
 
-def sampled(part: Part, first: int, n_rows: int, known: Attributes, kind: Kind) -> Sample:
+def sampled(part: Part, first: int, n_rows: int, known: Attributes) -> Sample:
     """The rows of a part that are in the sample, given the number of its first row, and of all."""
-    from ..slicing import take_rows
-
     step = sample_step(n_rows)
     chosen = np.arange(-first % step, len(part), step)
     places = chosen if part.keep is None else np.flatnonzero(part.keep)[chosen]
     return Sample(
         known.encode(take_rows(part.X, places)),
-        kind.seen(part.scores[chosen]),
+        part.scores[chosen],
         None if part.weights is None else part.weights[chosen],
     )
 
@@ -108,11 +107,12 @@ def make_plan(
 ) -> tuple[Plan, Attributes]:
     """The bins of the attributes and the scale of the scores, by a sample of the rows."""
     complete, bins = learned(survey, known, sample.matrix, sample.weights)
+    scores = kind.seen(sample.scores)
     n_states = 1 if kind.n_classes == 2 else kind.n_classes
-    per_state = scores_a_state_sees(kind.n_classes, sample.scores.shape[1])
+    per_state = scores_a_state_sees(kind.n_classes, scores.shape[1])
     plan = Plan(
         bins=bins,
-        scale=Scale.of(sample.scores, sample.weights, n_states, per_state),
+        scale=Scale.of(scores, sample.weights, n_states, per_state),
         n_classes=kind.n_classes,
         n_folds=n_folds,
         n_rows=n_rows,

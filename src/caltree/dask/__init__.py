@@ -1,0 +1,14 @@
+"""Calibration on a Dask cluster: rows stay where they are, and sums over them travel.
+
+Takes Dask arrays and dataframes, and gives lazy ones. Needs ``pip install caltree[dask]``.
+"""
+
+try:
+    import dask.array  # noqa: F401 - what else cannot do without it says so one by one
+    import distributed  # noqa: F401
+except ImportError as error:
+    raise ImportError(f"caltree.dask needs Dask: pip install caltree[dask] ({error})") from None
+
+from .tree import CalibrationTree
+
+__all__ = ["CalibratedClassifier", "CalibrationTree"]

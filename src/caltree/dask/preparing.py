@@ -1,0 +1,216 @@
+"""From Dask collections to chunks of rows on the workers: what is learned travels, rows do not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ..attributes import Attributes
+from ..folds import hashed_folds
+from ..histogram.chunks import Rows
+from ..histogram.plan import Plan
+from ..histogram.preparing import Kind, Part, Sample, make_plan, put_in_bins, sampled
+from ..histogram.surveys import Survey
+from ..scores import ScoreType, as_score_matrix, resolve_score_type
+from ..sketch import Smallest
+from ..slicing import count_rows
+from ..validation import check_classes, check_weights, labels_of_part
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Given: TypeAlias = tuple[Any, Any, Any, Any]
+"""Attributes, labels, scores and weights, or None, of a partition."""
+
+
+@dataclass(frozen=True)
+class RowsSeen:
+    """What some partitions tell of all rows."""
+
+    counts: tuple[int, ...]
+    """The rows of positive weight of each partition."""
+    classes: npt.NDArray[Any]
+    largest_weight: float
+    survey: Survey | None
+    """None of no rows."""
+
+    def merge(self, other: RowsSeen) -> RowsSeen:
+        """What both tell."""
+        counts = self.counts + other.counts
+        if self.survey is None or other.survey is None:
+            some = other if self.survey is None else self
+            return replace(some, counts=counts)
+        texts = {values.dtype.kind in "OU" for values in (self.classes, other.classes)}
+        if len(texts) > 1:
+            raise TypeError(
+                "y has strings in some partitions and numbers in others; make them all of one type"
+            )
+        return RowsSeen(
+            counts,
+            np.union1d(self.classes, other.classes),
+            max(self.largest_weight, other.largest_weight),
+            self.survey.merge(other.survey),
+        )
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of all rows before they are put into bins."""
+
+    counts: tuple[int, ...]
+    classes: npt.NDArray[Any]
+    largest_weight: float
+    survey: Survey
+    attributes: Attributes
+    score_type: str
+
+    @classmethod
+    def of(cls, seen: RowsSeen, score_type: str) -> Known:
+        """What all partitions told."""
+        if seen.survey is None:
+            raise ValueError("X has no row of positive weight; give at least two rows")
+        check_classes(seen.classes)
+        attributes = seen.survey.attributes()
+        return cls(
+            seen.counts, seen.classes, seen.largest_weight, seen.survey, attributes, score_type
+        )
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows count."""
+        return sum(self.counts)
+
+    def first(self, partition: int) -> int:
+        """The number of the first row of a partition."""
+        return sum(self.counts[:partition])
+
+
+def look(
+    partition: int, X: Any, y: Any, weights: Any, categorical_features: Any, max_bins: int
+) -> RowsSeen:
+    """What a partition tells of all rows."""
+    with _Naming(partition):
+        n_rows = count_rows(X, "X")
+        weight = _weights(weights, n_rows)
+        keep = None if weight is None or weight.all() else weight > 0
+        labels = labels_of_part(y, n_rows, keep)
+        if len(labels) == 0:
+            return RowsSeen((0,), labels, 0.0, None)
+        kept = weight if keep is None or weight is None else weight[keep]
+        return RowsSeen(
+            (len(labels),),
+            np.unique(labels),
+            1.0 if kept is None else float(kept.max()),
+            Survey.of(X, keep, kept, categorical_features, max_bins),
+        )
+
+
+def merge_seen(*seen: RowsSeen) -> RowsSeen:
+    """What several partitions tell, in their order."""
+    return reduce(RowsSeen.merge, seen)
+
+
+def part_of(partition: int, given: Given, classes: npt.NDArray[Any]) -> Part:
+    """The rows of a partition, checked."""
+    X, y, scores, weights = given
+    with _Naming(partition):
+        n_rows = count_rows(X, "X")
+        weight = _weights(weights, n_rows)
+        keep = None if weight is None or weight.all() else weight > 0
+        labels = labels_of_part(y, n_rows, keep)
+        codes = np.searchsorted(classes, labels).astype(np.uint16)
+        matrix = as_score_matrix(scores, n_rows, len(classes), keep)
+        kept = weight if keep is None or weight is None else weight[keep]
+        return Part(X, keep, codes, matrix, kept)
+
+
+def sample_part(partition: int, given: Given, known: Known) -> tuple[Sample, ScoreType, int]:
+    """The rows of a partition that are in the sample, what its scores are, and how many."""
+    part = part_of(partition, given, known.classes)
+    with _Naming(partition):
+        kind = resolve_score_type(part.scores, len(known.classes), known.score_type)
+        first = known.first(partition)
+        sample = sampled(part, first, known.n_rows, known.attributes)
+        return sample, kind, part.scores.shape[1]
+
+
+def merge_samples(*samples: tuple[Sample, ScoreType, int]) -> tuple[Sample, ScoreType, int]:
+    """Those of several partitions, in their order; one that holds margins makes all of them so."""
+    merged = reduce(Sample.merge, (sample for sample, _, _ in samples))
+    kinds = {kind for _, kind, _ in samples}
+    widths = {width for _, _, width in samples}
+    if len(widths) > 1:
+        raise ValueError(f"scores has {sorted(widths)} columns in different partitions")
+    return merged, "margin" if "margin" in kinds else samples[0][1], widths.pop()
+
+
+def plan_of(
+    sample: tuple[Sample, ScoreType, int],
+    known: Known,
+    extremes: str,
+    n_judged: int,
+    objective: str,
+) -> tuple[Plan, Attributes, Kind, int]:
+    """How all rows are put into bins."""
+    rows, score_type, width = sample
+    kind = Kind(len(known.classes), score_type, extremes)
+    plan, attributes = make_plan(
+        rows,
+        known.survey,
+        known.attributes,
+        kind,
+        n_rows=known.n_rows,
+        n_folds=n_judged,
+        largest_weight=known.largest_weight,
+        objective=objective,
+    )
+    return plan, attributes, kind, width
+
+
+@dataclass(frozen=True)
+class Deal:
+    """How rows are dealt into folds by their numbers."""
+
+    n_folds: int
+    n_judged: int
+    seed: int
+
+
+def bin_part(
+    partition: int,
+    given: Given,
+    known: Known,
+    planned: tuple[Plan, Attributes, Kind, int],
+    deal: Deal,
+) -> tuple[Rows, Smallest]:
+    """The rows of a partition in bins, and their smallest hashes."""
+    plan, attributes, kind, _ = planned
+    part = part_of(partition, given, known.classes)
+    fold = hashed_folds(known.first(partition), len(part), deal.n_folds, deal.n_judged, deal.seed)
+    return put_in_bins(part, attributes, plan.bins, kind, fold)
+
+
+def _weights(weights: Any, n_rows: int) -> Floats | None:
+    """The weights of a partition, all of which may be 0."""
+    if weights is None:
+        return None
+    values = np.asarray(weights)
+    if values.dtype.kind in "biuf" and values.shape == (n_rows,) and not values.any():
+        return np.zeros(n_rows)
+    return check_weights(weights, n_rows)
+
+
+class _Naming:
+    """Says in which partition an error occurred."""
+
+    def __init__(self, partition: int) -> None:
+        self._partition = partition
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if isinstance(error, TypeError | ValueError):
+            raise type(error)(f"{error} (in partition {self._partition})") from error

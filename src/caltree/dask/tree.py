@@ -1,0 +1,218 @@
+"""`CalibrationTree` for Dask arrays and dataframes."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import itemgetter
+from typing import Any, Self
+
+import dask
+import numpy as np
+from dask.base import is_dask_collection
+from distributed import Client, Future, get_client
+from sklearn.utils.validation import check_is_fitted
+
+from .. import tree
+from ..folds import check_folds, judged_folds, seed_of
+from ..histogram.making import make_tree
+from ..sketch import Smallest
+from ..validation import check_count
+from .collections import lazy_matrix, partitions
+from .pool import DaskPool, merge
+from .preparing import (
+    Deal,
+    Known,
+    bin_part,
+    look,
+    merge_samples,
+    merge_seen,
+    plan_of,
+    sample_part,
+)
+
+
+class CalibrationTree(tree.CalibrationTree):
+    """A calibration tree on a Dask cluster.
+
+    As `caltree.CalibrationTree` with ``histograms=True``, whose parameters and attributes it has:
+    the same rows in the same order give the same tree, however they are divided into partitions.
+    Rows are read three times (to see what there is, to draw a sample, and to put them into bins)
+    and stay on their workers, one or two bytes an attribute. What crosses the network is sums, of
+    a size that does not depend on the number of rows. What is lost with a worker is made again.
+
+    The client is the current one, e.g. that of ``client = distributed.Client(...)``.
+
+    See Also
+    --------
+    caltree.CalibrationTree : On one machine.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from distributed import Client
+    >>> from caltree.dask import CalibrationTree
+    >>> random = da.random.default_rng(0)
+    >>> X = random.random((4000, 3), chunks=(1000, 3))
+    >>> scores = random.random(4000, chunks=1000)
+    >>> y = random.random(4000, chunks=1000) < da.where(X[:, 0] < 0.5, scores, scores / 2)
+    >>> with Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=None):
+    ...     model = CalibrationTree().fit(X, y, scores)
+    ...     probabilities = model.predict_proba(X, scores)  # lazy
+    ...     probabilities.compute().shape
+    (4000, 2)
+    """
+
+    def fit(self, X: Any, y: Any, scores: Any, sample_weight: Any = None) -> Self:
+        """Fit the tree to attributes, labels and the scores of a classifier.
+
+        Parameters
+        ----------
+        X : dask array or dataframe of shape (n, d)
+            The attributes.
+        y : dask array or series of shape (n,)
+            The labels, in the partitions of `X`.
+        scores : dask array, series or dataframe
+            One column for each class, as for `caltree.CalibrationTree.fit`, in the partitions of
+            `X`.
+        sample_weight : dask array or series of shape (n,), optional
+            How many rows each row counts for.
+
+        Returns
+        -------
+        CalibrationTree
+            The tree itself.
+        """
+        self.check_parameters()
+        recipe = self._recipe()
+        parts = partitions(X=X, y=y, scores=scores, sample_weight=sample_weight)
+        client = get_client()
+        known = self._look(client, parts)
+        n_folds = 0
+        deal = Deal(1, 0, 0)
+        if recipe.needs_folds:
+            check_folds(self.cv, known.n_rows)
+            n_folds = judged_folds(self.cv, known.n_rows)
+            deal = Deal(self.cv, n_folds, seed_of(self.random_state))
+        told = client.submit(_same, known, pure=False)
+        given = _tasks(parts, known)
+        sampled = client.compute([dask.delayed(sample_part)(i, rows, told) for i, rows in given])
+        planned = client.submit(
+            plan_of,
+            merge(client, sampled, merge_samples),
+            told,
+            self.extremes,
+            n_folds,
+            recipe.objective,
+            pure=False,
+        )
+        made = client.compute(
+            [dask.delayed(bin_part)(i, rows, told, planned, deal) for i, rows in given]
+        )
+        plan, attributes, kind, n_scores = planned.result()
+        smallest = merge(client, _each(client, made, 1), _merge_smallest)
+        pool = DaskPool(client, plan, _each(client, made, 0))
+        sketch = smallest.result().sketch()
+        del made, sampled
+        tree = make_tree(pool, plan, attributes, recipe)
+        self._take(tree, known.classes, kind.score_type, n_scores, sketch)
+        return self
+
+    def predict_proba(self, X: Any, scores: Any) -> Any:
+        """Calibrated probabilities, lazily if the rows are Dask's.
+
+        Parameters
+        ----------
+        X : dask array or dataframe, or any table, of shape (n, d)
+            The attributes, as for `fit`.
+        scores : dask array, series or dataframe, or array-like
+            The scores of the classifier for these rows, as for `fit`.
+
+        Returns
+        -------
+        dask array or ndarray of shape (n, m)
+            One column a class, in the order of `classes_`.
+        """
+        if not is_dask_collection(X):
+            return super().predict_proba(X, scores)
+        check_is_fitted(self)
+        parts = partitions(X=X, scores=scores)
+        local = self._local()
+        pairs = [(x, s, local) for x, s in zip(parts["X"], parts["scores"], strict=True)]
+        return lazy_matrix(_probabilities, pairs, X, len(self.classes_))
+
+    def apply(self, X: Any) -> Any:
+        """The leaf that each row falls into, lazily if the rows are Dask's.
+
+        Parameters
+        ----------
+        X : dask array or dataframe, or any table, of shape (n, d)
+            The attributes, as for `fit`.
+
+        Returns
+        -------
+        dask array or ndarray of shape (n,)
+            The number of the leaf, an index into the arrays of `tree_`.
+        """
+        if not is_dask_collection(X):
+            return super().apply(X)
+        check_is_fitted(self)
+        local = self._local()
+        pairs = [(x, local) for x in partitions(X=X)["X"]]
+        return lazy_matrix(_leaves, pairs, X, 1)[:, 0].astype(np.int32)
+
+    def check_parameters(self) -> None:
+        """Refuse parameters that `fit` would refuse, before there are any data."""
+        super().check_parameters()
+        recipe = self._recipe()
+        if recipe.histograms is False:
+            raise ValueError(
+                "caltree.dask.CalibrationTree grows on histograms: it needs splits='residual' or "
+                f"'cv' and histograms='auto' or True, got splits={self.splits!r} and "
+                f"histograms={self.histograms!r}"
+            )
+        if recipe.needs_folds:
+            check_count("cv", self.cv, 2)
+
+    def _look(self, client: Client, parts: dict[str, list[Any]]) -> Known:
+        """What is to be known of all rows before they are put into bins."""
+        nothing = [None] * len(parts["X"])
+        rows = zip(parts["X"], parts["y"], parts.get("sample_weight", nothing), strict=True)
+        looked = client.compute(
+            [
+                dask.delayed(look)(i, *some, self.categorical_features, self.max_bins)
+                for i, some in enumerate(rows)
+            ]
+        )
+        return Known.of(merge(client, looked, merge_seen).result(), self.score_type)
+
+    def _local(self) -> Any:
+        """A tree for the workers, made once however many partitions there are."""
+        return dask.delayed(tree.CalibrationTree.from_dict(self.to_dict()), pure=True)
+
+
+def _tasks(parts: dict[str, list[Any]], known: Known) -> list[tuple[int, tuple[Any, ...]]]:
+    """The partitions that have rows, with their numbers."""
+    nothing = [None] * len(parts["X"])
+    columns = (parts["X"], parts["y"], parts["scores"], parts.get("sample_weight", nothing))
+    rows = enumerate(zip(*columns, strict=True))
+    return [(i, some) for i, some in rows if known.counts[i] > 0]
+
+
+def _each(client: Client, pairs: list[Future], item: int) -> list[Future]:
+    return [client.submit(itemgetter(item), pair, pure=False) for pair in pairs]
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _merge_smallest(*some: Smallest) -> Smallest:
+    return reduce(Smallest.merge, some)
+
+
+def _probabilities(X: Any, scores: Any, local: tree.CalibrationTree) -> Any:
+    return local.predict_proba(X, scores)
+
+
+def _leaves(X: Any, local: tree.CalibrationTree) -> Any:
+    return local.apply(X)[:, np.newaxis].astype(np.float64)
