@@ -3,6 +3,7 @@
 # make lint    style and types
 # make sanitize  the native tests under AddressSanitizer and UndefinedBehaviorSanitizer
 # make bench   speed, against scikit-learn in the same run
+# make bench-scale  millions of rows, against LightGBM and on a cluster; DATA=folder of data sets
 # make docs    the documentation site, in build/docs
 #
 # Every target sets up what it needs, in .venv and build, from nothing but Python >= 3.11, a C++
@@ -13,7 +14,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := CMakeLists.txt $(wildcard src/core/*)
 
-.PHONY: demo test lint sanitize bench docs clean
+.PHONY: demo test lint sanitize bench bench-scale docs clean
 
 demo: $(VENV)/.ready
 	$(BIN)/caltree demo
@@ -30,6 +31,10 @@ lint: $(VENV)/.ready
 bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/apply.py
+
+bench-scale: $(VENV)/.ready
+	$(BIN)/python benchmarks/scale.py $(if $(DATA),--data-dir $(DATA))
+	$(BIN)/python benchmarks/cluster.py
 
 # Warnings are errors; the examples are run.
 docs: $(VENV)/.docs

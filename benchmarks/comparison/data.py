@@ -56,11 +56,12 @@ def names_in(folder: str) -> tuple[str, ...]:
 
 @cache
 def prepared(name: str, data_dir: str) -> DataSet:
-    """A data set with some of its rows, if it has too many, and plain names of columns.
+    """A data set with some of its rows, if it has too many, and plain names of columns."""
+    return with_plain_names(capped(load(name, data_dir), MOST_ROWS))
 
-    LightGBM refuses some of the names that ARFF files have.
-    """
-    data = capped(load(name, data_dir), MOST_ROWS)
+
+def with_plain_names(data: DataSet) -> DataSet:
+    """LightGBM refuses some of the names that ARFF files have."""
     X = data.X.copy()
     X.columns = [f"x{i}" for i in range(X.shape[1])]
     return replace(data, X=X)

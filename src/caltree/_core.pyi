@@ -132,6 +132,7 @@ def histograms(
     scale: Floats,
     per_state: int,
     units: Floats,
+    classes: bool,
     into: Wholes,
 ) -> None: ...
 def best_splits(
@@ -143,6 +144,16 @@ def best_splits(
     penalty: float,
     min_samples_leaf: float,
 ) -> dict[str, Any]: ...
+def best_class_splits(
+    histograms: Wholes,
+    n_bins: Indices,
+    numeric: npt.NDArray[np.uint8],
+    fills: Indices,
+    n_classes: int,
+    unit: float,
+    all_rows: float,
+    min_samples_leaf: float,
+) -> dict[str, Any]: ...
 def route(
     chunk: Chunk,
     nodes: Nodes,
@@ -151,6 +162,7 @@ def route(
     cut: Indices,
     missing: Indices,
     first_child: Indices,
+    n_children: Indices,
     table: Indices,
     branches: Indices,
 ) -> Nodes: ...
@@ -174,6 +186,7 @@ def assembled(
     threshold: Floats,
     parent: Indices,
     first_child: Indices,
+    n_children: Indices,
     n_rows: Floats,
     gain: Floats,
     missing: Indices,

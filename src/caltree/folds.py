@@ -72,9 +72,8 @@ def hashed_folds(
     """
     numbers = np.arange(first, first + n_rows, dtype=np.uint64)
     # SplitMix64: every number of a row and seed gives another, of which all bits look random.
-    state = numbers * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed) * np.uint64(
-        0xD1342543DE82EF95
-    )
+    start = np.uint64(seed * 0xD1342543DE82EF95 % 2**64)
+    state = numbers * np.uint64(0x9E3779B97F4A7C15) + start
     for shift, multiplier in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         state = (state ^ state >> np.uint64(shift)) * np.uint64(multiplier)
     state ^= state >> np.uint64(31)

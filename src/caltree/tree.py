@@ -91,10 +91,10 @@ class CalibrationTree(AttributeCalibrator):
         "residual" cuts numeric attributes of more distinct values between this many quantiles.
     histograms : bool or "auto", default="auto"
         Grow on histograms: the attributes are put into their bins once, one or two bytes each,
-        and the tree grows level by level on sums over bins, by residual splits. No node of fewer
-        than one in 1024 rows is split, and `cv` deals rows out by their numbers alone. The result
-        is a little coarser and takes a fraction of the time and memory. "auto" does so
-        beyond 200,000 rows, where `splits` allows it.
+        and the tree grows level by level on sums over bins. No node of fewer than one in 4096
+        rows is split, and `cv` deals rows out by their numbers alone. The result is a little
+        coarser and takes a fraction of the time and memory. "auto" does so beyond 200,000 rows;
+        "logitboost" never does.
     boosting_iterations : "cv" or int, default="cv"
         LogitBoost iterations of a node model, beyond its parent's. "cv" chooses the number that
         has the lowest cross-validated RMSE at the root; if that is none, every node chooses.
@@ -125,7 +125,8 @@ class CalibrationTree(AttributeCalibrator):
     random_state : int, RandomState instance or None, default=None
         Shuffles the rows before they are dealt into folds. None does not shuffle.
     n_jobs : int, optional
-        Threads to use for the folds; the result does not depend on it.
+        Threads to use for the folds, or for chunks of rows with `histograms`; the result does not
+        depend on it.
 
     Attributes
     ----------
@@ -560,7 +561,7 @@ class CalibrationTree(AttributeCalibrator):
             max_depth=None if depth is None else check_count("max_depth", depth, 0, "None or "),
             penalty=check_penalty(self.penalty),
             max_bins=check_bins(self.max_bins),
-            histograms=_checked_histograms(self.histograms, splits),
+            histograms=_checked_histograms(self.histograms, node_models),
             boosting_iterations=None
             if _is_cv(iterations)
             else check_count("boosting_iterations", iterations, 1, "'cv' or "),
@@ -588,14 +589,14 @@ def _check_published(splits: str, objective: str) -> None:
             )
 
 
-def _checked_histograms(value: Any, splits: str) -> bool | Literal["auto"]:
+def _checked_histograms(value: Any, node_models: str) -> bool | Literal["auto"]:
     if isinstance(value, str) and value == "auto":
-        return "auto" if splits != "gain_ratio" else False
+        return "auto" if node_models == "shrunken" else False
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"histograms must be 'auto', True or False, got {value!r}")
-    if value and splits == "gain_ratio":
+    if value and node_models != "shrunken":
         raise ValueError(
-            "histograms=True needs splits='residual' or 'cv', got 'gain_ratio'; use "
+            f"histograms=True needs node_models='shrunken', got {node_models!r}; use "
             "histograms=False"
         )
     return bool(value)

@@ -2,6 +2,7 @@
 #include "bindings.hpp"
 #include "binning.hpp"
 #include "chunk.hpp"
+#include "class_histogram.hpp"
 #include "histogram.hpp"
 #include "level.hpp"
 #include "models.hpp"
@@ -54,6 +55,7 @@ class ChunkHandle {
     const Chunk& chunk() const { return chunk_; }
     std::size_t n_scores() const { return scores_.shape(1); }
     std::size_t n_states() const { return n_states_; }
+    std::size_t n_classes() const { return n_states_ == 1 ? 2 : n_states_; }
     std::span<const std::int32_t> n_bins() const { return n_bins_; }
 
   private:
@@ -176,38 +178,45 @@ nb::object sums(const ChunkHandle& rows, const RowMajor<Node>& nodes, const Indi
     return to_numpy(std::move(result), {parameters.shape(0), shape.size()});
 }
 
-// Adds to `into`, a row a slot.
+// Adds to `into`, a row a slot: the weights of the classes, or what rows say about a correction.
 void histograms(const ChunkHandle& rows, const RowMajor<Node>& nodes, const Indices& first,
                 const Indices& of_node, const RowMajor<double>& parameters,
                 const Array<double>& centre, const Array<double>& scale, std::size_t per_state,
-                const Array<double>& units, const WholesOut& into) {
+                const Array<double>& units, bool classes, const WholesOut& into) {
     Sight sight = sight_of(rows, centre, scale, per_state);
-    const HistogramShape shape{rows.n_bins(), rows.n_states()};
+    const std::size_t evidence = EvidenceShape{rows.n_states()}.size();
+    const HistogramShape shape{rows.n_bins(), classes ? rows.n_classes() : evidence};
     require(into.shape(0) == parameters.shape(0) && into.shape(1) == shape.size(),
             "histograms have another shape");
     const nb::gil_scoped_release release;
     const Positions positions = positions_of(rows, nodes, first);
     const Slots slots = slots_of(first, of_node, parameters, sight);
-    HistogramBuilder(rows.chunk(), sight, units_of(units), shape)
-        .add(positions, slots, into.data());
+    HistogramBuilder builder(rows.chunk(), sight, units_of(units), shape);
+    if (classes) {
+        builder.add_classes(positions, slots, into.data());
+    } else {
+        builder.add_evidence(positions, slots, into.data());
+    }
 }
 
-nb::dict best_splits(const RowMajor<Whole>& histograms, const Indices& n_bins,
-                     const Array<std::uint8_t>& numeric, std::size_t n_states, double unit,
-                     double penalty, double min_samples_leaf) {
-    const HistogramShape shape{view(n_bins), n_states};
-    require(numeric.shape(0) == n_bins.shape(0) && n_bins.shape(0) > 0, "one entry an attribute");
+void check_histograms(const RowMajor<Whole>& histograms, const HistogramShape& shape,
+                      const Array<std::uint8_t>& numeric, double unit) {
+    require(numeric.shape(0) == shape.n_bins.size() && !shape.n_bins.empty(),
+            "one entry an attribute");
     for (const std::int32_t count : shape.n_bins) {
         require(count >= 0 && static_cast<std::size_t>(count) <= most_bins, "too many bins");
     }
     require(histograms.shape(1) == shape.size(), "histograms have another width");
     require(unit > 0.0, "the unit must be positive");
+}
+
+template <class Search>
+nb::dict found_in(const RowMajor<Whole>& histograms, Search&& search) {
     BestSplits best;
     {
         const nb::gil_scoped_release release;
-        SplitSearch search(shape, view(numeric), {penalty, min_samples_leaf}, unit);
         for (std::size_t s = 0; s < histograms.shape(0); ++s) {
-            search.find(histograms.data() + s * shape.size(), best);
+            search.find(histograms.data() + s * histograms.shape(1), best);
         }
     }
     nb::dict result;
@@ -215,6 +224,7 @@ nb::dict best_splits(const RowMajor<Whole>& histograms, const Indices& n_bins,
     result["gain"] = to_numpy(std::move(best.gain));
     result["missing_rows"] = to_numpy(std::move(best.missing_rows));
     result["cut"] = to_numpy(std::move(best.cut));
+    result["n_children"] = to_numpy(std::move(best.n_children));
     result["missing"] = to_numpy(std::move(best.missing));
     result["table"] = to_numpy(std::move(best.table));
     result["table_size"] = to_numpy(std::move(best.table_size));
@@ -222,12 +232,40 @@ nb::dict best_splits(const RowMajor<Whole>& histograms, const Indices& n_bins,
     return result;
 }
 
-void check_split(const SplitTables& splits, std::size_t v, std::int32_t size) {
+nb::dict best_splits(const RowMajor<Whole>& histograms, const Indices& n_bins,
+                     const Array<std::uint8_t>& numeric, std::size_t n_states, double unit,
+                     double penalty, double min_samples_leaf) {
+    const HistogramShape shape{view(n_bins), EvidenceShape{n_states}.size()};
+    check_histograms(histograms, shape, numeric, unit);
+    return found_in(histograms,
+                    SplitSearch(shape, view(numeric), n_states, {penalty, min_samples_leaf}, unit));
+}
+
+nb::dict best_class_splits(const RowMajor<Whole>& histograms, const Indices& n_bins,
+                           const Array<std::uint8_t>& numeric, const Indices& fills,
+                           std::size_t n_classes, double unit, double all_rows,
+                           double min_samples_leaf) {
+    const HistogramShape shape{view(n_bins), n_classes};
+    check_histograms(histograms, shape, numeric, unit);
+    require(fills.shape(0) == n_bins.shape(0), "one fill an attribute");
+    for (std::size_t a = 0; a < n_bins.shape(0); ++a) {
+        const std::int32_t fill = fills.data()[a];
+        require(fill >= 0 && fill < std::max(1, n_bins.data()[a]), "a fill is out of range");
+    }
+    return found_in(histograms, ClassSplitSearch(shape, view(numeric), view(fills), all_rows,
+                                                 min_samples_leaf, unit));
+}
+
+void check_split(const SplitTables& splits, std::int32_t n_children, std::size_t v,
+                 std::int32_t size) {
     if (splits.attribute[v] < 0) return;
     const auto a = static_cast<std::size_t>(splits.attribute[v]);
     require(a < splits.n_bins.size(), "an attribute is out of range");
-    require(splits.first_child[v] > 0 && splits.first_child[v] + 1 < size, "a child is missing");
-    const auto is_branch = [](std::int32_t b) { return b == 0 || b == 1; };
+    require(
+        n_children > 0 && splits.first_child[v] > 0 && splits.first_child[v] + n_children <= size,
+        "a child is missing");
+    require(splits.table[v] >= 0 || n_children >= 2, "a cut has two sides");
+    const auto is_branch = [n_children](std::int32_t b) { return b >= 0 && b < n_children; };
     require(is_branch(splits.missing[v]), "missing values go to no child");
     if (splits.table[v] < 0) return;
     const auto begin = static_cast<std::size_t>(splits.table[v]);
@@ -240,7 +278,8 @@ void check_split(const SplitTables& splits, std::size_t v, std::int32_t size) {
 
 nb::object route(const ChunkHandle& rows, const RowMajor<Node>& nodes, const Indices& first,
                  const Indices& attribute, const Indices& cut, const Indices& missing,
-                 const Indices& first_child, const Indices& table, const Indices& branches) {
+                 const Indices& first_child, const Indices& n_children, const Indices& table,
+                 const Indices& branches) {
     const SplitTables splits{view(first),       view(attribute), view(cut),      view(missing),
                              view(first_child), view(table),     view(branches), rows.n_bins()};
     std::vector<Node> result;
@@ -248,13 +287,14 @@ nb::object route(const ChunkHandle& rows, const RowMajor<Node>& nodes, const Ind
         const nb::gil_scoped_release release;
         const Positions positions = positions_of(rows, nodes, first);
         const auto total = static_cast<std::size_t>(first.data()[positions.n_trees]);
-        for (const Indices* array : {&attribute, &cut, &missing, &first_child, &table}) {
+        for (const Indices* array :
+             {&attribute, &cut, &missing, &first_child, &n_children, &table}) {
             require(array->shape(0) == total, "one entry a node");
         }
         for (std::size_t tree = 0; tree < positions.n_trees; ++tree) {
             const std::int32_t size = splits.first[tree + 1] - splits.first[tree];
             for (std::int32_t v = splits.first[tree]; v < splits.first[tree + 1]; ++v) {
-                check_split(splits, static_cast<std::size_t>(v), size);
+                check_split(splits, n_children.data()[v], static_cast<std::size_t>(v), size);
             }
         }
         result = routed(rows.chunk(), positions, splits);
@@ -345,16 +385,20 @@ std::vector<double> copied(const Array<double>& array) {
 }
 
 // A tree that was grown elsewhere, and its node models.
-std::pair<Structure, NodeModels> assembled(
-    const Indices& attribute, const Array<double>& threshold, const Indices& parent,
-    const Indices& first_child, const Array<double>& n_rows, const Array<double>& gain,
-    const Indices& missing, const Array<double>& missing_rows, const Indices& table,
-    const Indices& table_size, const Indices& branches, const Array<double>& error,
-    const Array<double>& held_out_error, const RowMajor<double>& coefficients, double held_out) {
+std::pair<Structure, NodeModels> assembled(const Indices& attribute, const Array<double>& threshold,
+                                           const Indices& parent, const Indices& first_child,
+                                           const Indices& n_children, const Array<double>& n_rows,
+                                           const Array<double>& gain, const Indices& missing,
+                                           const Array<double>& missing_rows, const Indices& table,
+                                           const Indices& table_size, const Indices& branches,
+                                           const Array<double>& error,
+                                           const Array<double>& held_out_error,
+                                           const RowMajor<double>& coefficients, double held_out) {
     Structure tree;
     const std::size_t n = attribute.shape(0);
     require(n > 0, "at least one node");
-    for (const Indices* array : {&parent, &first_child, &missing, &table, &table_size}) {
+    for (const Indices* array :
+         {&parent, &first_child, &n_children, &missing, &table, &table_size}) {
         require(array->shape(0) == n, "one entry a node");
     }
     for (const Array<double>* array :
@@ -367,7 +411,7 @@ std::pair<Structure, NodeModels> assembled(
     tree.threshold = copied(threshold);
     tree.parent = copied(parent);
     tree.first_child = copied(first_child);
-    for (const std::int32_t a : tree.attribute) tree.n_children.push_back(a < 0 ? 0 : 2);
+    tree.n_children = copied(n_children);
     tree.n_rows = copied(n_rows);
     tree.gain = copied(gain);
     tree.missing = copied(missing);
@@ -379,8 +423,10 @@ std::pair<Structure, NodeModels> assembled(
         const bool leaf = tree.is_leaf(v);
         require(v == 0 || (tree.parent[v] >= 0 && static_cast<std::size_t>(tree.parent[v]) < v),
                 "a parent comes after its child");
-        require(leaf || (static_cast<std::size_t>(tree.first_child[v]) > v &&
-                         static_cast<std::size_t>(tree.first_child[v]) + 1 < n),
+        const auto end = static_cast<std::size_t>(tree.first_child[v] + tree.n_children[v]);
+        require(leaf ? tree.n_children[v] == 0
+                     : tree.n_children[v] > 0 && end <= n &&
+                           tree.first_child[v] > static_cast<std::int32_t>(v),
                 "a child is out of range");
         require(tree.table[v] < 0 || static_cast<std::size_t>(tree.table[v] + tree.table_size[v]) <=
                                          tree.branches.size(),
@@ -409,17 +455,20 @@ void caltree::bind_chunks(nb::module_& m) {
     m.def("sums", &sums, "chunk"_a, "nodes"_a, "first"_a, "slot"_a, "parameters"_a, "centre"_a,
           "scale"_a, "per_state"_a, "units"_a, "log_loss"_a);
     m.def("histograms", &histograms, "chunk"_a, "nodes"_a, "first"_a, "slot"_a, "parameters"_a,
-          "centre"_a, "scale"_a, "per_state"_a, "units"_a, "into"_a);
+          "centre"_a, "scale"_a, "per_state"_a, "units"_a, "classes"_a, "into"_a);
     m.def("best_splits", &best_splits, "histograms"_a, "n_bins"_a, "numeric"_a, "n_states"_a,
           "unit"_a, "penalty"_a, "min_samples_leaf"_a);
+    m.def("best_class_splits", &best_class_splits, "histograms"_a, "n_bins"_a, "numeric"_a,
+          "fills"_a, "n_classes"_a, "unit"_a, "all_rows"_a, "min_samples_leaf"_a);
     m.def("route", &route, "chunk"_a, "nodes"_a, "first"_a, "attribute"_a, "cut"_a, "missing"_a,
-          "first_child"_a, "table"_a, "branches"_a);
+          "first_child"_a, "n_children"_a, "table"_a, "branches"_a);
     m.def("predictions", &predictions, "chunk"_a, "nodes"_a, "first"_a, "ancestor"_a,
           "parameters"_a, "centre"_a, "scale"_a, "per_state"_a);
     m.def("distinct_values", &distinct_values, "values"_a, "most"_a);
     m.def("cuts", &cuts_between, "values"_a, "weights"_a.none(), "max_bins"_a);
     m.def("put_into_bins", &put_into_bins, "values"_a, "cuts"_a, "missing"_a, "codes"_a);
     m.def("assembled", &assembled, "attribute"_a, "threshold"_a, "parent"_a, "first_child"_a,
-          "n_rows"_a, "gain"_a, "missing"_a, "missing_rows"_a, "table"_a, "table_size"_a,
-          "branches"_a, "error"_a, "held_out_error"_a, "coefficients"_a, "held_out"_a);
+          "n_children"_a, "n_rows"_a, "gain"_a, "missing"_a, "missing_rows"_a, "table"_a,
+          "table_size"_a, "branches"_a, "error"_a, "held_out_error"_a, "coefficients"_a,
+          "held_out"_a);
 }

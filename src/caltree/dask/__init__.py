@@ -9,6 +9,7 @@ try:
 except ImportError as error:
     raise ImportError(f"caltree.dask needs Dask: pip install caltree[dask] ({error})") from None
 
+from .classifier import CalibratedClassifier
 from .tree import CalibrationTree
 
 __all__ = ["CalibratedClassifier", "CalibrationTree"]

@@ -9,8 +9,22 @@ from typing import Any
 import dask
 import dask.array
 import numpy as np
-from dask.base import is_dask_collection
+from dask.base import is_dask_collection, tokenize
 from dask.delayed import Delayed
+from dask.highlevelgraph import HighLevelGraph
+from dask.utils import is_dataframe_like, is_series_like
+from distributed import Client, get_client
+
+
+def current_client() -> Client:
+    """The client that was made last, or whose `as_current` is in force."""
+    try:
+        return get_client()
+    except ValueError:
+        raise ValueError(
+            "there is no Dask client; connect to a cluster first: client = distributed.Client("
+            "address), or distributed.Client() for one on this machine"
+        ) from None
 
 
 def partitions(**collections: Any) -> dict[str, list[Delayed]]:
@@ -18,27 +32,38 @@ def partitions(**collections: Any) -> dict[str, list[Delayed]]:
 
     What is None is left out. Arrays of known sizes are divided as the first of them is.
     """
-    given = {name: value for name, value in collections.items() if value is not None}
-    for name, value in given.items():
-        if not is_dask_collection(value) or not hasattr(value, "npartitions"):
-            raise TypeError(
-                f"{name} must be a Dask array or dataframe, got {type(value).__name__}; use "
-                "dask.array.from_array, or caltree without Dask"
-            )
-    first_name, first = next(iter(given.items()))
-    found = {}
-    for name, value in given.items():
-        aligned = _aligned(value, first)
-        found[name] = _delayed(aligned)
-        if len(found[name]) != len(found[first_name]):
+    found = {name: _delayed(value) for name, value in aligned(**collections).items()}
+    first, *others = found
+    for name in others:
+        if len(found[name]) != len(found[first]):
             raise ValueError(
-                f"{name} has {len(found[name])} partitions, but {first_name} has "
-                f"{len(found[first_name])}; repartition it"
+                f"{name} has {len(found[name])} partitions, but {first} has "
+                f"{len(found[first])}; repartition it"
             )
     return found
 
 
-def _aligned(value: Any, first: Any) -> Any:
+def aligned(**collections: Any) -> dict[str, Any]:
+    """Collections with their arrays divided alike, as far as sizes are known."""
+    given = {name: value for name, value in collections.items() if value is not None}
+    for name, value in given.items():
+        if not _is_table(value):
+            raise TypeError(
+                f"{name} must be a Dask array or dataframe, got {type(value).__name__}; use "
+                "dask.array.from_array, or caltree without Dask"
+            )
+    first = next(iter(given))
+    return {name: _aligned(name, value, first, given[first]) for name, value in given.items()}
+
+
+def _is_table(value: Any) -> bool:
+    if isinstance(value, dask.array.Array):
+        return bool(value.ndim > 0)
+    looks_so = is_dataframe_like(value) or is_series_like(value)
+    return bool(is_dask_collection(value) and looks_so)
+
+
+def _aligned(name: str, value: Any, first_name: str, first: Any) -> Any:
     """An array in one piece across, and in the pieces of another along."""
     if not isinstance(value, dask.array.Array):
         return value
@@ -46,14 +71,44 @@ def _aligned(value: Any, first: Any) -> Any:
         value = value.rechunk({1: -1})
     if isinstance(first, dask.array.Array) and value.chunks[0] != first.chunks[0]:
         sizes = first.chunks[0]
-        known = not any(math.isnan(size) for size in (*sizes, *value.chunks[0]))
-        if known and sum(sizes) == value.shape[0]:
+        if not any(math.isnan(size) for size in (*sizes, *value.chunks[0])):
+            if value.shape[0] != first.shape[0]:
+                raise ValueError(
+                    f"{name} has {value.shape[0]} rows, but {first_name} has {first.shape[0]}; "
+                    "give both the same rows"
+                )
             value = value.rechunk({0: sizes})
     return value
 
 
 def _delayed(value: Any) -> list[Delayed]:
     return list(np.asarray(value.to_delayed(), dtype=object).ravel())
+
+
+def rebuilt(like: Any, parts: Sequence[Any], sizes: Sequence[int]) -> Any:
+    """A collection of the kind of another, of other partitions."""
+    if isinstance(like, dask.array.Array):
+        return joined(parts, [(size, *like.shape[1:]) for size in sizes], like.dtype)
+    # Imported here: arrays need no pandas.
+    from dask.dataframe import from_delayed
+
+    return from_delayed(list(parts), meta=like._meta)
+
+
+def joined(
+    parts: Sequence[Delayed], shapes: Sequence[tuple[float, ...]], dtype: Any = np.float64
+) -> dask.array.Array:
+    """A lazy array whose pieces are some partitions; a size that is not known is NaN.
+
+    Unlike `dask.array.concatenate`, it keeps those without rows.
+    """
+    across = shapes[0][1:]
+    name = f"joined-{tokenize([part.key for part in parts], shapes)}"
+    ends = (0,) * len(across)
+    pieces = {(name, i, *ends): part.key for i, part in enumerate(parts)}
+    graph = HighLevelGraph.from_collections(name, pieces, dependencies=parts)
+    chunks = (tuple(shape[0] for shape in shapes), *((size,) for size in across))
+    return dask.array.Array(graph, name, chunks, dtype=dtype)
 
 
 def lazy_matrix(
@@ -64,8 +119,4 @@ def lazy_matrix(
     if isinstance(like, dask.array.Array):
         sizes = like.chunks[0]
     make = dask.delayed(function, pure=True)
-    pieces = [
-        dask.array.from_delayed(make(*part), shape=(size, n_columns), dtype=np.float64)
-        for part, size in zip(parts, sizes, strict=True)
-    ]
-    return dask.array.concatenate(pieces, axis=0, allow_unknown_chunksizes=True)
+    return joined([make(*part) for part in parts], [(size, n_columns) for size in sizes])

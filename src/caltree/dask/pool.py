@@ -7,7 +7,9 @@ so that what is lost with a worker is made again by the scheduler.
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import fields
 from typing import Any, TypeAlias
 
@@ -22,6 +24,9 @@ Group: TypeAlias = tuple[Rows, ...]
 
 # How many answers are merged at a time.
 _AT_ONCE = 8
+# A message up to this size goes along with each question, which spares a step; the scheduler sends
+# a larger one to one worker only, from which the others fetch it.
+_MOST_BYTES_ALONG = 2**14
 
 
 def _size_of_rows(rows: Rows) -> int:
@@ -33,49 +38,66 @@ sizeof.register(Rows, _size_of_rows)
 
 
 class DaskPool:
-    """Chunks on the workers of a cluster."""
+    """Chunks on the workers of a cluster, with the plan that they were made by."""
 
-    def __init__(self, client: Client, plan: Plan, chunks: Sequence[Future]) -> None:
-        self.plan = plan
+    def __init__(self, client: Client, plan: Future, chunks: Sequence[Future]) -> None:
         self._client = client
-        self._plan = self._made(plan)
+        self._plan = plan
         self._groups = _grouped(client, chunks)
         self._states: list[Any] = [None] * len(self._groups)
 
+    def fresh(self) -> DaskPool:
+        """The same chunks, with states of their own."""
+        other = copy(self)
+        other._states = [None] * len(self._groups)
+        return other
+
     def update(self, question: Question, message: Any = None) -> None:
         """Put the answer of every chunk in the place of its state."""
-        sent = self._made(message)
-        self._states = [
-            self._client.submit(_updated, question, self._plan, group, state, sent, pure=False)
-            for group, state in zip(self._groups, self._states, strict=True)
-        ]
+        self._states = self._asked(_updated, question, self._sent(message))
 
     def total(self, question: Question, message: Any = None, finish: Finish | None = None) -> Any:
         """The sum of all answers; or what `finish` makes of it, given the plan and the message."""
-        sent = self._made(message)
-        answers = [
-            self._client.submit(_total, question, self._plan, group, state, sent, pure=False)
-            for group, state in zip(self._groups, self._states, strict=True)
-        ]
-        merged = merge(self._client, answers, _sum)
-        if finish is not None:
-            merged = self._client.submit(finish, self._plan, merged, sent, pure=False)
-        return merged.result()
+        sent = self._sent(message)
+        answers = merged(self._client, self._asked(_total, question, sent), _sum, _AT_ONCE)
+        total = self._client.submit(_finished, finish, self._plan, sent, *answers, pure=False)
+        return total.result()
 
-    def _made(self, value: Any) -> Future:
-        """A value that a task holds: were it scattered, it could be lost."""
-        return self._client.submit(_same, value, pure=False)
+    def _asked(self, how: Callable[..., Any], question: Question, sent: Any) -> list[Future]:
+        """The answer of every group."""
+        given = {"question": question, "plan": self._plan, "message": sent}
+        answers: list[Future] = self._client.map(
+            how, self._groups, self._states, pure=False, **given
+        )
+        return answers
+
+    def _sent(self, message: Any) -> Any:
+        """A message as it goes to the groups."""
+        small = len(pickle.dumps(message)) <= _MOST_BYTES_ALONG
+        return message if small else held(self._client, message)
+
+
+def held(client: Client, value: Any) -> Future:
+    """A value that a task holds: were it scattered, it could be lost."""
+    return client.submit(_same, value, pure=False)
 
 
 def merge(client: Client, answers: Sequence[Future], function: Callable[..., Any]) -> Future:
     """What a function makes of several answers, some at a time, wherever they are."""
-    answers = list(answers)
-    while len(answers) > 1:
-        answers = [
-            client.submit(function, *answers[begin : begin + _AT_ONCE], pure=False)
-            for begin in range(0, len(answers), _AT_ONCE)
+    return client.submit(function, *merged(client, answers, function, _AT_ONCE), pure=False)
+
+
+def merged(
+    client: Client, answers: Sequence[Future], function: Callable[..., Any], at_most: int
+) -> list[Future]:
+    """As `merge`, until no more than so many answers are left."""
+    left = list(answers)
+    while len(left) > at_most:
+        left = [
+            client.submit(function, *left[begin : begin + _AT_ONCE], pure=False)
+            for begin in range(0, len(left), _AT_ONCE)
         ]
-    return answers[0]
+    return left
 
 
 def _grouped(client: Client, chunks: Sequence[Future]) -> list[Future]:
@@ -106,19 +128,29 @@ def _group(*rows: Rows) -> Group:
     return rows
 
 
-def _updated(question: Question, plan: Plan, group: Group, states: Any, message: Any) -> Any:
+def _with_states(group: Group, states: Any) -> list[tuple[Rows, Any]]:
     before = [None] * len(group) if states is None else states
-    pairs = zip(group, before, strict=True)
+    return list(zip(group, before, strict=True))
+
+
+def _updated(group: Group, states: Any, question: Question, plan: Plan, message: Any) -> Any:
+    pairs = _with_states(group, states)
     return tuple(question(plan, rows, state, message) for rows, state in pairs)
 
 
-def _total(question: Question, plan: Plan, group: Group, states: Any, message: Any) -> Wholes:
-    before = [None] * len(group) if states is None else states
-    return total_of(question, plan, list(zip(group, before, strict=True)), message)
+def _total(group: Group, states: Any, question: Question, plan: Plan, message: Any) -> Wholes:
+    return total_of(question, plan, _with_states(group, states), message)
 
 
 def _sum(*answers: Wholes) -> Wholes:
+    if len(answers) == 1:
+        return answers[0]
     total = answers[0].copy()
     for answer in answers[1:]:
         total += answer
     return total
+
+
+def _finished(finish: Finish | None, plan: Plan, message: Any, *answers: Wholes) -> Any:
+    total = _sum(*answers)
+    return total if finish is None else finish(plan, total, message)

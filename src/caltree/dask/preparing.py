@@ -18,7 +18,7 @@ from ..histogram.surveys import Survey
 from ..scores import ScoreType, as_score_matrix, resolve_score_type
 from ..sketch import Smallest
 from ..slicing import count_rows
-from ..validation import check_classes, check_weights, labels_of_part
+from ..validation import check_classes, check_weights, labels_of_part, warn_of_few_rows
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Given: TypeAlias = tuple[Any, Any, Any, Any]
@@ -33,6 +33,8 @@ class RowsSeen:
     """The rows of positive weight of each partition."""
     classes: npt.NDArray[Any]
     largest_weight: float
+    total_weight: float | None
+    """None without weights."""
     survey: Survey | None
     """None of no rows."""
 
@@ -51,6 +53,7 @@ class RowsSeen:
             counts,
             np.union1d(self.classes, other.classes),
             max(self.largest_weight, other.largest_weight),
+            None if self.total_weight is None else self.total_weight + (other.total_weight or 0.0),
             self.survey.merge(other.survey),
         )
 
@@ -72,6 +75,10 @@ class Known:
         if seen.survey is None:
             raise ValueError("X has no row of positive weight; give at least two rows")
         check_classes(seen.classes)
+        if seen.total_weight is not None:
+            total = np.array([seen.total_weight])
+            check_weights(total, 1)
+            warn_of_few_rows(total)
         attributes = seen.survey.attributes()
         return cls(
             seen.counts, seen.classes, seen.largest_weight, seen.survey, attributes, score_type
@@ -97,12 +104,13 @@ def look(
         keep = None if weight is None or weight.all() else weight > 0
         labels = labels_of_part(y, n_rows, keep)
         if len(labels) == 0:
-            return RowsSeen((0,), labels, 0.0, None)
+            return RowsSeen((0,), labels, 0.0, None, None)
         kept = weight if keep is None or weight is None else weight[keep]
         return RowsSeen(
             (len(labels),),
             np.unique(labels),
             1.0 if kept is None else float(kept.max()),
+            None if kept is None else float(kept.sum()),
             Survey.of(X, keep, kept, categorical_features, max_bins),
         )
 
@@ -190,6 +198,12 @@ def bin_part(
     part = part_of(partition, given, known.classes)
     fold = hashed_folds(known.first(partition), len(part), deal.n_folds, deal.n_judged, deal.seed)
     return put_in_bins(part, attributes, plan.bins, kind, fold)
+
+
+def merge_smallest(*some: Smallest | None) -> Smallest | None:
+    """The smallest hashes of several partitions; None if some rows have none."""
+    known = [few for few in some if few is not None]
+    return reduce(Smallest.merge, known) if len(known) == len(some) else None
 
 
 def _weights(weights: Any, n_rows: int) -> Floats | None:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from functools import reduce
 from operator import itemgetter
 from typing import Any, Self
 
 import dask
 import numpy as np
 from dask.base import is_dask_collection
-from distributed import Client, Future, get_client
+from distributed import Client, Future
 from sklearn.utils.validation import check_is_fitted
 
 from .. import tree
 from ..folds import check_folds, judged_folds, seed_of
 from ..histogram.making import make_tree
-from ..sketch import Smallest
 from ..validation import check_count
-from .collections import lazy_matrix, partitions
-from .pool import DaskPool, merge
+from .collections import current_client, lazy_matrix, partitions
+from .pool import DaskPool, held, merge
 from .preparing import (
     Deal,
     Known,
@@ -26,6 +24,7 @@ from .preparing import (
     look,
     merge_samples,
     merge_seen,
+    merge_smallest,
     plan_of,
     sample_part,
 )
@@ -85,7 +84,7 @@ class CalibrationTree(tree.CalibrationTree):
         self.check_parameters()
         recipe = self._recipe()
         parts = partitions(X=X, y=y, scores=scores, sample_weight=sample_weight)
-        client = get_client()
+        client = current_client()
         known = self._look(client, parts)
         n_folds = 0
         deal = Deal(1, 0, 0)
@@ -93,7 +92,7 @@ class CalibrationTree(tree.CalibrationTree):
             check_folds(self.cv, known.n_rows)
             n_folds = judged_folds(self.cv, known.n_rows)
             deal = Deal(self.cv, n_folds, seed_of(self.random_state))
-        told = client.submit(_same, known, pure=False)
+        told = held(client, known)
         given = _tasks(parts, known)
         sampled = client.compute([dask.delayed(sample_part)(i, rows, told) for i, rows in given])
         planned = client.submit(
@@ -108,10 +107,10 @@ class CalibrationTree(tree.CalibrationTree):
         made = client.compute(
             [dask.delayed(bin_part)(i, rows, told, planned, deal) for i, rows in given]
         )
-        plan, attributes, kind, n_scores = planned.result()
-        smallest = merge(client, _each(client, made, 1), _merge_smallest)
-        pool = DaskPool(client, plan, _each(client, made, 0))
+        smallest = merge(client, _each(client, made, 1), merge_smallest)
+        pool = DaskPool(client, _each(client, [planned], 0)[0], _each(client, made, 0))
         sketch = smallest.result().sketch()
+        plan, attributes, kind, n_scores = planned.result()
         del made, sampled
         tree = make_tree(pool, plan, attributes, recipe)
         self._take(tree, known.classes, kind.score_type, n_scores, sketch)
@@ -136,7 +135,7 @@ class CalibrationTree(tree.CalibrationTree):
             return super().predict_proba(X, scores)
         check_is_fitted(self)
         parts = partitions(X=X, scores=scores)
-        local = self._local()
+        local = dask.delayed(self.to_local(), pure=True)
         pairs = [(x, s, local) for x, s in zip(parts["X"], parts["scores"], strict=True)]
         return lazy_matrix(_probabilities, pairs, X, len(self.classes_))
 
@@ -156,9 +155,19 @@ class CalibrationTree(tree.CalibrationTree):
         if not is_dask_collection(X):
             return super().apply(X)
         check_is_fitted(self)
-        local = self._local()
+        local = dask.delayed(self.to_local(), pure=True)
         pairs = [(x, local) for x in partitions(X=X)["X"]]
         return lazy_matrix(_leaves, pairs, X, 1)[:, 0].astype(np.int32)
+
+    def to_local(self) -> tree.CalibrationTree:
+        """The same tree for plain tables and arrays, without Dask.
+
+        Returns
+        -------
+        caltree.CalibrationTree
+            A fitted tree.
+        """
+        return tree.CalibrationTree.from_dict(self.to_dict())
 
     def check_parameters(self) -> None:
         """Refuse parameters that `fit` would refuse, before there are any data."""
@@ -185,10 +194,6 @@ class CalibrationTree(tree.CalibrationTree):
         )
         return Known.of(merge(client, looked, merge_seen).result(), self.score_type)
 
-    def _local(self) -> Any:
-        """A tree for the workers, made once however many partitions there are."""
-        return dask.delayed(tree.CalibrationTree.from_dict(self.to_dict()), pure=True)
-
 
 def _tasks(parts: dict[str, list[Any]], known: Known) -> list[tuple[int, tuple[Any, ...]]]:
     """The partitions that have rows, with their numbers."""
@@ -198,16 +203,9 @@ def _tasks(parts: dict[str, list[Any]], known: Known) -> list[tuple[int, tuple[A
     return [(i, some) for i, some in rows if known.counts[i] > 0]
 
 
-def _each(client: Client, pairs: list[Future], item: int) -> list[Future]:
-    return [client.submit(itemgetter(item), pair, pure=False) for pair in pairs]
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
-def _merge_smallest(*some: Smallest) -> Smallest:
-    return reduce(Smallest.merge, some)
+def _each(client: Client, several: list[Future], item: int) -> list[Future]:
+    items: list[Future] = client.map(itemgetter(item), several, pure=False)
+    return items
 
 
 def _probabilities(X: Any, scores: Any, local: tree.CalibrationTree) -> Any:

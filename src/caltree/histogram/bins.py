@@ -33,14 +33,17 @@ class Bins:
         Whether the attribute is numeric.
     cuts : tuple of ndarray
         Numeric attributes: where a bin ends. Values up to the first cut have code 0.
+    fills : ndarray of int32
+        The code of what stands in for missing values, where these do not go their own way.
     """
 
     n_bins: Indices
     numeric: npt.NDArray[np.uint8]
     cuts: tuple[Floats, ...]
+    fills: Indices
 
     @classmethod
-    def of(cls, cuts: Sequence[Floats | None], n_categories: Indices) -> Bins:
+    def of(cls, cuts: Sequence[Floats | None], n_categories: Indices, fills: Floats) -> Bins:
         """Bins between cuts, or of categories where there are none.
 
         With more categories than two bytes can tell apart an attribute is not looked at.
@@ -51,7 +54,14 @@ class Bins:
             for known, count in zip(cuts, n_categories, strict=True)
         ]
         found = tuple(np.empty(0) if known is None else known for known in cuts)
-        return cls(np.array(counts, dtype=np.int32), numeric, found)
+        codes = [
+            int(fill) if known is None else int(np.searchsorted(known, fill))
+            for known, fill in zip(cuts, fills, strict=True)
+        ]
+        n_bins = np.array(counts, dtype=np.int32)
+        # An attribute that is not looked at has no bin but that of missing values.
+        codes_there = np.where(n_bins > 0, codes, 0).astype(np.int32)
+        return cls(n_bins, numeric, found, codes_there)
 
     def empty_codes(self, n_rows: int) -> Codes:
         """Room for the codes of some rows, a row each."""

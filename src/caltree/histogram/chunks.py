@@ -74,6 +74,8 @@ class Question:
     """Of every node of all trees; -1 if it is not asked about."""
     parameters: Floats
     """Of the node model of each slot."""
+    by_class: bool = False
+    """Whether histograms are to be of classes, not of what a node model gets wrong."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,7 @@ class Splits:
     cut: Indices
     missing: Indices
     first_child: Indices
+    n_children: Indices
     table: Indices
     branches: Indices
 
@@ -138,8 +141,8 @@ def histograms(
     """
     scale = plan.scale
     if into is None:
-        cells = int((plan.bins.n_bins + 1).sum())
-        into = np.zeros((len(asked.parameters), cells * (1 + 2 * scale.n_states)), dtype=np.int64)
+        shape = (len(asked.parameters), plan.histogram_size(by_class=asked.by_class))
+        into = np.zeros(shape, dtype=np.int64)
     _core.histograms(
         rows.in_core(plan),
         nodes,
@@ -150,6 +153,7 @@ def histograms(
         scale.scale,
         scale.per_state,
         plan.units,
+        asked.by_class,
         into,
     )
     return into
@@ -165,6 +169,7 @@ def routed(plan: Plan, rows: Rows, nodes: Nodes, splits: Splits) -> Nodes:
         splits.cut,
         splits.missing,
         splits.first_child,
+        splits.n_children,
         splits.table,
         splits.branches,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -33,8 +33,10 @@ _MOST_NODES = 2**16 - 2
 
 @dataclass(frozen=True)
 class Limits:
-    """How far trees are grown."""
+    """How trees are grown, and how far."""
 
+    by_class: bool
+    """Whether splits look for classes, not for what node models get wrong."""
     penalty: float
     min_samples_split: float
     min_samples_leaf: float
@@ -51,6 +53,7 @@ class GrowingTree:
     threshold: list[float] = field(default_factory=list)
     parent: list[int] = field(default_factory=list)
     first_child: list[int] = field(default_factory=list)
+    n_children: list[int] = field(default_factory=list)
     missing: list[int] = field(default_factory=list)
     missing_rows: list[float] = field(default_factory=list)
     table: list[int] = field(default_factory=list)
@@ -73,7 +76,7 @@ class GrowingTree:
         self.parent.append(parent)
         self.depth.append(0 if root else self.depth[parent] + 1)
         self.parameters.append(np.zeros(self.n_parameters) if root else self.parameters[parent])
-        for nothing in (self.cut, self.missing, self.table_size):
+        for nothing in (self.cut, self.n_children, self.missing, self.table_size):
             nothing.append(0)
         for none in (self.attribute, self.first_child, self.table):
             none.append(-1)
@@ -84,7 +87,7 @@ class GrowingTree:
         return at
 
     def split(self, node: int, found: _Found, plan: Plan) -> list[int]:
-        """Divide a node in two; the numbers of the children."""
+        """Divide a node; the numbers of the children."""
         attribute = found.attribute
         self.attribute[node] = attribute
         self.gain[node] = found.gain
@@ -97,8 +100,9 @@ class GrowingTree:
             self.table[node] = len(self.branches)
             self.table_size[node] = len(found.branches)
             self.branches.extend(found.branches)
-        children = [self.add_leaf(node), self.add_leaf(node)]
+        children = [self.add_leaf(node) for _ in range(found.n_children)]
         self.first_child[node] = children[0]
+        self.n_children[node] = len(children)
         return children
 
     def in_core(self, plan: Plan, held_out: float) -> tuple[_core.Structure, _core.NodeModels]:
@@ -108,6 +112,7 @@ class GrowingTree:
             np.array(self.threshold),
             _indices(self.parent),
             _indices(self.first_child),
+            _indices(self.n_children),
             np.array(self.n_rows),
             np.array(self.gain),
             _indices(self.missing),
@@ -129,6 +134,7 @@ class _Found:
     attribute: int
     gain: float
     cut: int
+    n_children: int
     missing: int
     missing_rows: float
     branches: list[int]
@@ -198,18 +204,15 @@ def _split(
         if trees[t].n_rows[node] >= limits.min_samples_split
         and trees[t].depth[node] < limits.max_depth
     ]
-    cells = int((plan.bins.n_bins + 1).sum())
-    portion = max(1, _MOST_BYTES // (8 * cells * (1 + 2 * plan.scale.n_states)))
+    portion = max(1, _MOST_BYTES // (8 * plan.histogram_size(by_class=limits.by_class)))
     following: list[Place] = []
     for begin in range(0, len(places), portion):
         some = places[begin : begin + portion]
         parameters = np.array([trees[t].parameters[node] for t, node in some])
-        asked = _question(trees, some, parameters)
-        search = _Search(limits.penalty, limits.min_samples_leaf)
-        for (t, node), found in zip(
-            some, _each(pool.total(histograms, asked, search)), strict=True
-        ):
-            if found is not None and len(trees[t]) < _MOST_NODES:
+        asked = replace(_question(trees, some, parameters), by_class=limits.by_class)
+        found_here = _each(pool.total(histograms, asked, _Search(limits, trees[0].n_rows[0])))
+        for (t, node), found in zip(some, found_here, strict=True):
+            if found is not None and len(trees[t]) + found.n_children <= _MOST_NODES:
                 following += [(t, child) for child in trees[t].split(node, found, plan)]
     return following
 
@@ -218,19 +221,30 @@ def _split(
 class _Search:
     """Looks for the best splits in the histograms of all rows."""
 
-    penalty: float
-    min_samples_leaf: float
+    limits: Limits
+    all_rows: float
 
     def __call__(self, plan: Plan, total: Wholes, message: Any) -> dict[str, Any]:
-        bins = plan.bins
+        bins, limits = plan.bins, self.limits
+        if limits.by_class:
+            return _core.best_class_splits(
+                total,
+                bins.n_bins,
+                bins.numeric,
+                bins.fills,
+                plan.n_classes,
+                plan.unit(1.0),
+                self.all_rows,
+                limits.min_samples_leaf,
+            )
         return _core.best_splits(
             total,
             bins.n_bins,
             bins.numeric,
             plan.scale.n_states,
             plan.unit(1.0),
-            self.penalty,
-            self.min_samples_leaf,
+            limits.penalty,
+            limits.min_samples_leaf,
         )
 
 
@@ -244,6 +258,7 @@ def _each(found: dict[str, Any]) -> list[_Found | None]:
             attribute,
             float(found["gain"][i]),
             int(found["cut"][i]),
+            int(found["n_children"][i]),
             int(found["missing"][i]),
             float(found["missing_rows"][i]),
             branches.tolist() if begin >= 0 else [],
@@ -270,7 +285,7 @@ def _splits(trees: list[GrowingTree]) -> Splits:
         branches += tree.branches
     every = {
         name: _indices([value for tree in trees for value in getattr(tree, name)])
-        for name in ("attribute", "cut", "missing", "first_child")
+        for name in ("attribute", "cut", "missing", "first_child", "n_children")
     }
     return Splits(first, **every, table=_indices(table), branches=_indices(branches))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -25,52 +25,54 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 # A node of fewer than one in so many rows is not split: with millions of rows, regions of
 # thousands are small enough, and the work and the sums stay the same however many there are.
-MOST_REGIONS = 1024
+MOST_REGIONS = 4096
 # A branch has at least this part of the rows that a node needs to be split.
 _SMALLEST_BRANCH = 1 / 8
 
 
 def make_tree(pool: Pool, plan: Plan, known: Attributes, recipe: Recipe) -> Made:
     """Grow, fit and prune a tree on all rows, as the folds advise."""
-    recipe = replace(recipe, splits="residual")
-    trees, limits, held_out = _grown(pool, plan, recipe)
-    grown = [tree.in_core(plan, rows) for tree, rows in zip(trees, [0.0, *held_out], strict=True)]
-    pruned = pruned_by_folds(grown, recipe, Runner(1))
-    smallest = max(SMALLEST_SIZE, limits.min_samples_split)
-    n_rows = trees[0].n_rows[0]
-    sizes = level_sizes(n_rows, smallest) if recipe.path_averaging else np.array([math.inf])
-    levels = None
-    if recipe.do_no_harm or recipe.path_averaging:
-        speakers = _speakers(trees, grown, pruned, sizes)
-        has_raw = recipe.do_no_harm and plan.has_offset
-        sums = HeldOutSums(pool, plan, speakers, has_raw=has_raw, n_levels=len(sizes) + 1)
-        levels = Levels(sizes, sums, has_raw)
-    best = Judged(grown[0], "residual", pruned, sizes, levels, math.nan)
+    tried = ("residual", "gain_ratio") if recipe.splits == "cv" else (recipe.splits,)
+    judged = [_judged(pool.fresh(), plan, splits, recipe) for splits in tried]
+    best = min(judged, key=lambda one: one.loss)
     selection, table, shares = selected(best, recipe)
-    arrays = _core.finished_tree(*grown[0], pruned.alpha, sizes, shares)
+    arrays = _core.finished_tree(*best.tree, best.pruned.alpha, best.sizes, shares)
     n_scores = len(plan.scale.centre)
     return Made(
         tree=shrunken_tree(known, arrays, plan.n_classes, n_scores, plan.has_offset),
         selection=selection,
         levels=table,
-        splits="residual",
+        splits=best.splits,
         boosting_iterations=None,
-        alpha=pruned.alpha,
+        alpha=best.pruned.alpha,
         iteration_rmse=None,
-        pruning_path=pruned.path,
+        pruning_path=best.pruned.path,
     )
 
 
-def _grown(pool: Pool, plan: Plan, recipe: Recipe) -> tuple[list[GrowingTree], Limits, Floats]:
-    """The trees, how far they were grown, and the weight that each fold holds out."""
+def _judged(pool: Pool, plan: Plan, splits: str, recipe: Recipe) -> Judged:
+    """A tree on all rows, and what those of the folds tell of it."""
+    trees, limits, held_out = grow(pool, plan, partial(_limits, recipe, splits == "gain_ratio"))
+    grown = [tree.in_core(plan, rows) for tree, rows in zip(trees, [0.0, *held_out], strict=True)]
+    pruned = pruned_by_folds(grown, recipe, Runner(1))
+    smallest = max(SMALLEST_SIZE, math.ceil(limits.min_samples_split))
+    n_rows = trees[0].n_rows[0]
+    sizes = level_sizes(n_rows, smallest) if recipe.path_averaging else np.array([math.inf])
+    if not (recipe.do_no_harm or recipe.path_averaging):
+        return Judged(grown[0], splits, pruned, sizes, None, pruned.loss)
+    speakers = _speakers(trees, grown, pruned, sizes)
+    has_raw = recipe.do_no_harm and plan.has_offset
+    sums = HeldOutSums(pool, plan, speakers, has_raw=has_raw, n_levels=len(sizes) + 1)
+    levels = Levels(sizes, sums, has_raw)
+    loss = levels.loss(levels.whole_average()) if recipe.path_averaging else pruned.loss
+    return Judged(grown[0], splits, pruned, sizes, levels, loss)
 
-    def limits(n_rows: float) -> Limits:
-        least = max(recipe.min_samples_split, n_rows / MOST_REGIONS)
-        at_scale = n_rows / MOST_REGIONS * _SMALLEST_BRANCH
-        leaf = max(recipe.min_samples_leaf, at_scale)
-        return Limits(recipe.penalty, least, leaf, recipe.depth)
 
-    return grow(pool, plan, limits)
+def _limits(recipe: Recipe, by_class: bool, n_rows: float) -> Limits:
+    """How far to grow on so many rows."""
+    least = max(recipe.min_samples_split, n_rows / MOST_REGIONS)
+    leaf = max(recipe.min_samples_leaf, n_rows / MOST_REGIONS * _SMALLEST_BRANCH)
+    return Limits(by_class, recipe.penalty, least, leaf, recipe.depth)
 
 
 def _speakers(

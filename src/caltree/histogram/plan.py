@@ -98,6 +98,11 @@ class Plan:
         """Whether held-out rows are judged by their log loss."""
         return self.objective == "log_loss"
 
+    def histogram_size(self, *, by_class: bool) -> int:
+        """How many numbers the histograms of a node have."""
+        cells = int((self.bins.n_bins + 1).sum())
+        return cells * (self.n_classes if by_class else 1 + 2 * self.scale.n_states)
+
     @property
     def n_trees(self) -> int:
         """One on all rows, and one for every fold."""

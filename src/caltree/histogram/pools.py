@@ -20,6 +20,9 @@ Result = TypeVar("Result")
 class Pool(Protocol):
     """Chunks of rows, each with a state, somewhere."""
 
+    def fresh(self) -> Pool:
+        """The same chunks, with states of their own."""
+
     def update(self, question: Question, message: Any = None) -> None:
         """Put the answer of every chunk in the place of its state."""
 
@@ -52,6 +55,10 @@ class LocalPool:
         self._chunks = chunks
         self._states: list[Any] = [None] * len(chunks)
         self._threads = min(effective_n_jobs(n_jobs), len(chunks))
+
+    def fresh(self) -> LocalPool:
+        """The same chunks, with states of their own."""
+        return LocalPool(self.plan, self._chunks, self._threads)
 
     def update(self, question: Question, message: Any = None) -> None:
         """Put the answer of every chunk in the place of its state."""

@@ -158,7 +158,7 @@ def learned(
         else:
             cuts.append(quantile_cuts(sample[:, j], weights, survey.max_bins))
     complete = Attributes(tuple(columns), known.names)
-    return complete, Bins.of(cuts, complete.n_categories)
+    return complete, Bins.of(cuts, complete.n_categories, complete.fills)
 
 
 def _numbers(values: npt.NDArray[Any], label: str, max_bins: int) -> NumbersSeen:

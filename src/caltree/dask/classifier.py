@@ -1,0 +1,376 @@
+"""`CalibratedClassifier` for Dask arrays and dataframes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal, Self
+
+import dask
+import numpy as np
+import numpy.typing as npt
+from dask.base import is_dask_collection
+from dask.delayed import Delayed
+from distributed import Client
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from .. import classifier
+from ..calibrator import Calibrator
+from ..classes import all_classes, present_classes, scores_of
+from ..folds import check_folds
+from ..out_of_fold import Classes, Floats, Method, refuse_pairs, score_kind
+from ..routing import routed, weights_of_calibration
+from ..scores import ScoreType
+from ..sketch import Sketch, Smallest, table_hashes
+from ..slicing import Columns, take_rows
+from ..validation import check_count
+from .collections import aligned, current_client, joined, lazy_matrix, partitions, rebuilt
+from .pool import merge
+from .preparing import Known, look, merge_seen, merge_smallest
+from .scoring import FoldedRows, lazy_scores, local_classifier, refuse_ordinary
+from .tree import CalibrationTree
+
+# Rows are only counted here, and what they hold is but glanced at.
+_FEW_BINS = 2
+
+
+class CalibratedClassifier(classifier.CalibratedClassifier):
+    """A classifier on a Dask cluster whose probabilities are calibrated.
+
+    As `caltree.CalibratedClassifier`, for rows that stay on their workers: out-of-fold scores of
+    the classifier train the calibrator, and the classifier is fitted to all rows. Scores are
+    computed a partition at a time and kept on the cluster while the calibrator is fitted. The
+    client is the current one, e.g. that of ``client = distributed.Client(...)``.
+
+    Parameters
+    ----------
+    estimator : classifier
+        What to calibrate: one whose `fit` takes Dask collections, such as
+        ``lightgbm.DaskLGBMClassifier``; or any fitted classifier inside a ``FrozenEstimator``,
+        which is not fitted again and is given a partition at a time. The rows should not be those
+        it was trained on.
+    calibrator : calibrator, optional
+        `caltree.dask.CalibrationTree()` by default.
+    cv : int or "prefit", default=5
+        The number of folds of the out-of-fold scores. The number of a row decides which fold it
+        is in. "prefit" says that the classifier is fitted already.
+    score_method : {"auto", "predict_proba", "decision_function"}, default="auto"
+        Where the scores come from; "auto" prefers probabilities.
+    attributes : list of names or indices, boolean mask, slice or callable, optional
+        The columns of `X` that the calibrator sees; all by default. A callable is given a table
+        without rows.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The labels, sorted; the columns of `predict_proba`.
+    estimator_ : classifier
+        Fitted to all rows.
+    calibrator_ : calibrator
+        Fitted to the out-of-fold scores.
+    score_methods_ : list of str
+        The method that gives the scores.
+    n_features_in_ : int
+        The number of columns of `X`, if the classifier says so.
+    feature_names_in_ : ndarray of str
+        Their names, if the classifier says so.
+    sketch_ : Sketch or None
+        Hashes of a few training rows, by which a report knows them again.
+
+    See Also
+    --------
+    caltree.CalibratedClassifier : On one machine.
+    CalibrationTree : The calibrator, for scores that are stored already.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from distributed import Client
+    >>> from sklearn.frozen import FrozenEstimator
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from caltree.dask import CalibratedClassifier
+    >>> random = da.random.default_rng(0)
+    >>> X = random.normal(size=(4000, 3), chunks=(1000, 3))
+    >>> y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    >>> with Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=None):
+    ...     bayes = GaussianNB().fit(X[:1000].compute(), y[:1000].compute())
+    ...     model = CalibratedClassifier(FrozenEstimator(bayes)).fit(X[1000:], y[1000:])
+    ...     probabilities = model.predict_proba(X)  # lazy
+    ...     probabilities.compute().shape
+    (4000, 2)
+    """
+
+    # What the other one has and this one does not: several classifiers, and threads.
+    combine: Literal["side_by_side", "average"] = "side_by_side"
+    n_jobs = None
+
+    def __init__(
+        self,
+        estimator: Any,
+        calibrator: Any = None,
+        *,
+        cv: Any = 5,
+        score_method: Literal["auto", "predict_proba", "decision_function"] = "auto",
+        attributes: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.calibrator = calibrator
+        self.cv = cv
+        self.score_method = score_method
+        self.attributes = attributes
+
+    def fit(  # type: ignore[override]  # there are no groups: the number of a row is its fold
+        self, X: Any, y: Any, sample_weight: Any = None
+    ) -> Self:
+        """Fit the calibrator to out-of-fold scores, and the classifier to all rows.
+
+        Parameters
+        ----------
+        X : dask array or dataframe of shape (n, d)
+            Whatever the classifier takes, in which the calibrator can read the attributes.
+        y : dask array or series of shape (n,)
+            The labels, in the partitions of `X`.
+        sample_weight : dask array or series of shape (n,), optional
+            How many rows each row counts for.
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+        """
+        estimators, methods = self._check_estimators()
+        method, kind = methods[0], score_kind(methods, self.combine)
+        calibrator = self._check_calibrator(kind)
+        given = aligned(X=X, y=y, sample_weight=sample_weight)
+        parts = partitions(**given)
+        X, y, sample_weight = given["X"], given["y"], given.get("sample_weight")
+        client = current_client()
+        columns = Columns.chosen(_without_rows(X), self.attributes)
+        to_train = {} if self._is_ready(self.estimator) else estimators
+        params, _ = routed(self, to_train, 0, sample_weight, None, {})
+        weighting = weights_of_calibration(calibrator, sample_weight)
+        known = _known(client, {**parts, "X": partitions(X=_chosen(columns, X))["X"]})
+        classes = all_classes(known.classes, () if to_train else (self.estimator,))
+        refuse_pairs(estimators.values(), methods, len(classes))
+        present = present_classes(classes, known.classes)
+        if to_train:
+            check_folds(self.cv, known.n_rows)
+        if sample_weight is not None:
+            X, y, sample_weight = _of_positive_weight(parts, given, known.counts)
+
+        if to_train:
+            own_weights = dict.fromkeys(params["estimator"], sample_weight)
+            rows = FoldedRows(client, X, y, own_weights, known.counts, self.cv)
+            pieces = rows.scores(self.estimator, classes, method)
+            trained = clone(self.estimator).fit(X, y, **own_weights)
+        else:
+            trained = self.estimator
+            pieces = lazy_scores(trained, X, classes, method)
+        pieces = _of_present(pieces, present, len(classes), kind)
+        # The calibrator reads them several times, and they are small.
+        scores = joined(client.persist(pieces), [(count, math.nan) for count in known.counts])
+        weights = dict.fromkeys(weighting, sample_weight)
+        calibrator.fit(_chosen(columns, X), y, scores=scores, **weights)
+        sketch = _sketch(client, X, y, classes)
+        self.classes_ = classes
+        self.estimator_ = trained
+        self.calibrator_ = calibrator
+        self.score_methods_ = methods
+        self.sketch_ = sketch
+        self._columns, self._present, self._combine = columns, present, self.combine
+        self._set_features(trained)
+        return self
+
+    def predict_proba(self, X: Any) -> Any:
+        """Calibrated probabilities, lazily if the rows are Dask's.
+
+        Parameters
+        ----------
+        X : dask array or dataframe, or any table, of shape (n, d)
+            As for `fit`.
+
+        Returns
+        -------
+        dask array or ndarray of shape (n, m)
+            One column a class, in the order of `classes_`.
+        """
+        check_is_fitted(self)
+        if not is_dask_collection(X):
+            return self.to_local().predict_proba(X)
+        local = dask.delayed(self.to_local(), pure=True)
+        kind = score_kind(self.score_methods_, self._combine)
+        scores = lazy_scores(self.estimator_, X, self.classes_, self.score_methods_[0])
+        rows = zip(partitions(X=X)["X"], scores, strict=True)
+        pairs = [(local, x, some, kind) for x, some in rows]
+        return lazy_matrix(_calibrated, pairs, X, len(self.classes_))
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """The logarithms of the calibrated probabilities; minus infinity for 0.
+
+        Parameters
+        ----------
+        X : dask array or dataframe, or any table, of shape (n, d)
+            As for `fit`.
+
+        Returns
+        -------
+        dask array or ndarray of shape (n, m)
+            One column a class, in the order of `classes_`.
+        """
+        if not is_dask_collection(X):
+            return super().predict_log_proba(X)
+        return self.predict_proba(X).map_blocks(_logarithms, dtype=np.float64)
+
+    def predict(self, X: Any) -> Any:
+        """The class with the highest calibrated probability, lazily if the rows are Dask's.
+
+        Parameters
+        ----------
+        X : dask array or dataframe, or any table, of shape (n, d)
+            As for `fit`.
+
+        Returns
+        -------
+        dask array or ndarray of shape (n,)
+            The labels.
+        """
+        if not is_dask_collection(X):
+            return super().predict(X)
+        probabilities, classes = self.predict_proba(X), self.classes_
+        return probabilities.map_blocks(
+            _likeliest, classes=classes, dtype=classes.dtype, meta=classes[:0], drop_axis=1
+        )
+
+    def to_local(self) -> classifier.CalibratedClassifier:
+        """The same classifier for plain tables and arrays, without Dask.
+
+        Returns
+        -------
+        caltree.CalibratedClassifier
+            A fitted classifier, around the classifier's own ``to_local()`` if it has one.
+        """
+        check_is_fitted(self)
+        trained = local_classifier(self.estimator_)
+        trained = self.estimator_ if trained is None else trained
+        calibrator = self.calibrator_
+        calibrator = calibrator.to_local() if hasattr(calibrator, "to_local") else calibrator
+        local = classifier.CalibratedClassifier(
+            FrozenEstimator(trained),
+            clone(calibrator, safe=False),
+            score_method=self.score_method,
+            attributes=self.attributes,
+        )
+        given = self.get_params(deep=False)
+        for name, value in vars(self).items():
+            if name not in given:
+                setattr(local, name, value)
+        local.estimator_, local.calibrator_ = trained, calibrator
+        return local
+
+    def _check_estimators(self) -> tuple[dict[str, Any], list[Method]]:
+        if isinstance(self.estimator, list):
+            raise TypeError(
+                "estimator must be one classifier, got a list; caltree.CalibratedClassifier "
+                "calibrates several, without Dask"
+            )
+        estimators, methods = super()._check_estimators()
+        if not self._is_ready(self.estimator):
+            refuse_ordinary(self.estimator)
+            check_count("cv", self.cv, 2, "'prefit' or ")
+        return estimators, methods
+
+    def _check_calibrator(self, kind: ScoreType) -> Any:
+        if self.calibrator is None:
+            return CalibrationTree(score_type=kind)
+        calibrator = super()._check_calibrator(kind)
+        if isinstance(calibrator, Calibrator) and not isinstance(calibrator, CalibrationTree):
+            raise TypeError(
+                f"calibrator {type(calibrator).__name__} does not take Dask collections; use "
+                "caltree.dask.CalibrationTree()"
+            )
+        return calibrator
+
+
+def _without_rows(X: Any) -> Any:
+    return np.empty((0, *X.shape[1:]), X.dtype) if hasattr(X, "chunks") else X._meta
+
+
+def _chosen(columns: Columns, X: Any) -> Any:
+    """The chosen columns of a Dask collection."""
+    if columns.positions is None:
+        return X
+    return X[:, columns.positions] if hasattr(X, "chunks") else X.iloc[:, columns.positions]
+
+
+def _known(client: Client, parts: dict[str, list[Delayed]]) -> Known:
+    """How many rows count, and their classes; that the attributes can be read is seen as well."""
+    nothing = [None] * len(parts["X"])
+    rows = zip(parts["X"], parts["y"], parts.get("sample_weight", nothing), strict=True)
+    looked = client.compute(
+        [dask.delayed(look)(i, *some, None, _FEW_BINS) for i, some in enumerate(rows)]
+    )
+    return Known.of(merge(client, looked, merge_seen).result(), "auto")
+
+
+def _of_positive_weight(
+    parts: dict[str, list[Delayed]], collections: dict[str, Any], counts: Sequence[int]
+) -> list[Any]:
+    """The rows that count, of collections with the same partitions."""
+    take = dask.delayed(_positive)
+    weights = parts["sample_weight"]
+    return [
+        rebuilt(like, [take(*pair) for pair in zip(parts[name], weights, strict=True)], counts)
+        for name, like in collections.items()
+    ]
+
+
+def _positive(part: Any, weights: Any) -> Any:
+    return take_rows(part, np.flatnonzero(np.asarray(weights) > 0))
+
+
+def _of_present(
+    pieces: list[Delayed], present: npt.NDArray[np.intp], n_classes: int, kind: ScoreType
+) -> list[Delayed]:
+    """The scores of the classes that are there."""
+    if len(present) == n_classes:
+        return pieces
+    choose = dask.delayed(_chosen_scores)
+    return [choose(piece, present, n_classes, kind) for piece in pieces]
+
+
+def _chosen_scores(
+    scores: Floats, present: npt.NDArray[np.intp], n_classes: int, kind: ScoreType
+) -> Floats:
+    return scores_of(scores, present, n_classes, kind) if len(scores) else scores[:, present]
+
+
+def _sketch(client: Client, X: Any, y: Any, classes: Classes) -> Sketch | None:
+    """A sketch of the rows that count, without their scores, which differ from fold to fold."""
+    parts = partitions(X=X, y=y)
+    take = dask.delayed(_smallest)
+    rows = zip(parts["X"], parts["y"], strict=True)
+    found = client.compute([take(x, labels, classes) for x, labels in rows])
+    smallest: Smallest | None = merge(client, found, merge_smallest).result()
+    return None if smallest is None else smallest.sketch()
+
+
+def _smallest(X: Any, y: Any, classes: Classes) -> Smallest | None:
+    hashes = table_hashes(X, np.searchsorted(classes, np.asarray(y).ravel()))
+    return None if hashes is None else Smallest.of(hashes)
+
+
+def _calibrated(
+    local: classifier.CalibratedClassifier, X: Any, scores: Floats, kind: ScoreType
+) -> Floats:
+    return local._calibrated(X, scores, kind) if len(scores) else scores
+
+
+def _logarithms(probabilities: Floats) -> Floats:
+    with np.errstate(divide="ignore"):
+        return np.log(probabilities)
+
+
+def _likeliest(probabilities: Floats, classes: Classes) -> Classes:
+    return np.asarray(classes[probabilities.argmax(axis=1)])
