@@ -61,7 +61,8 @@ sanitize: $(VENV)/.ready
 	LD_PRELOAD="$$(cat $(SANITIZED)/preload.txt)" ASAN_OPTIONS=detect_leaks=0 \
 	    CALTREE_INSTEAD=$(SANITIZED)/python \
 	    $(BIN)/python -m pytest -q --numprocesses=auto -p tests.native.instead tests/test_core.py tests/test_twin.py \
-	    tests/test_local_twin.py
+	    tests/test_local_twin.py tests/histogram/test_core_door.py tests/histogram/test_twin.py \
+	    tests/histogram/test_bins.py
 
 # The package is installed in place, so that only a change of the core asks for a new build.
 $(VENV)/.ready: pyproject.toml $(NATIVE)

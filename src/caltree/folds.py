@@ -71,13 +71,16 @@ def hashed_folds(
         The fold that each row is held out from, or `IN_NO_FOLD`.
     """
     numbers = np.arange(first, first + n_rows, dtype=np.uint64)
-    # SplitMix64: every number of a row and seed gives another, of which all bits look random.
+    # Neighbours, as many as there are folds, are all in different ones, turned by a number that
+    # looks random: SplitMix64, of where they stand and of the seed.
+    among_them = numbers % np.uint64(n_folds)
     start = np.uint64(seed * 0xD1342543DE82EF95 % 2**64)
-    state = numbers * np.uint64(0x9E3779B97F4A7C15) + start
+    state = numbers // np.uint64(n_folds) * np.uint64(0x9E3779B97F4A7C15) + start
     for shift, multiplier in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         state = (state ^ state >> np.uint64(shift)) * np.uint64(multiplier)
     state ^= state >> np.uint64(31)
-    folds = (state % np.uint64(n_folds)).astype(np.uint8)
+    turned = among_them + state % np.uint64(n_folds)
+    folds = (turned % np.uint64(n_folds)).astype(np.uint8)
     folds[folds >= n_judged] = IN_NO_FOLD
     return folds
 

@@ -21,6 +21,8 @@ using CodesOut = nb::ndarray<nb::ndim<1>, nb::device::cpu>;
 using WholesOut = nb::ndarray<Whole, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Indices = Array<std::int32_t>;
 
+constexpr std::size_t most_classes = std::numeric_limits<Label>::max();
+
 // Some rows: arrays, and what keeps them alive. Everything is checked here, once.
 class ChunkHandle {
   public:
@@ -67,7 +69,8 @@ class ChunkHandle {
         require(n < (std::size_t{1} << 31), "at most 2^31 - 1 rows");
         require(n_bins.shape(0) == chunk_.n_attributes && chunk_.n_attributes > 0,
                 "one number of bins an attribute");
-        require(n_classes >= 2 && scores_.shape(1) > 0, "at least two classes and a score");
+        require(n_classes >= 2 && n_classes <= most_classes && scores_.shape(1) > 0,
+                "between 2 and 65535 classes, and a score");
         n_states_ = n_classes == 2 ? 1 : n_classes;
         require(!offset_ || offset_->shape(1) == n_states_, "the offset has another shape");
         n_bins_.assign(n_bins.data(), n_bins.data() + n_bins.shape(0));
@@ -115,10 +118,17 @@ class ChunkHandle {
     Chunk chunk_;
 };
 
+template <class Numbers>
+bool all_finite(const Numbers& numbers) {
+    return std::all_of(numbers.data(), numbers.data() + numbers.size(),
+                       [](double number) { return std::isfinite(number); });
+}
+
 Sight sight_of(const ChunkHandle& rows, const Array<double>& centre, const Array<double>& scale,
                std::size_t per_state) {
     const std::size_t n_scores = rows.n_scores();
     require(centre.shape(0) == n_scores && scale.shape(0) == n_scores, "one scale a score");
+    require(all_finite(centre) && all_finite(scale), "scales must be finite");
     require(per_state == n_scores || per_state * rows.n_states() == n_scores,
             "a log-odds sees all scores or its own");
     return {rows.n_states(), per_state, view(centre), view(scale)};
@@ -129,8 +139,9 @@ Positions positions_of(const ChunkHandle& rows, const RowMajor<Node>& nodes, con
     require(positions.n_rows == rows.chunk().n_rows(), "positions differ from the rows");
     require(first.shape(0) == positions.n_trees + 1, "one beginning a tree, and the end");
     for (std::size_t tree = 0; tree < positions.n_trees; ++tree) {
+        require(first.data()[tree] >= 0 && first.data()[tree + 1] > first.data()[tree],
+                "trees have at least one node");
         const std::int32_t size = first.data()[tree + 1] - first.data()[tree];
-        require(first.data()[tree] >= 0 && size > 0, "trees have at least one node");
         Node largest = 0;
         for (std::size_t row = 0; row < positions.n_rows; ++row) {
             largest = std::max(largest, positions.node(tree, row));
@@ -148,6 +159,7 @@ Slots slots_of(const Indices& first, const Indices& of_node, const RowMajor<doub
                const Sight& sight) {
     const std::size_t count = parameters.shape(0);
     require(parameters.shape(1) == sight.n_parameters(), "parameters have another width");
+    require(all_finite(parameters), "parameters must be finite");
     require(of_node.shape(0) == static_cast<std::size_t>(first.data()[first.shape(0) - 1]),
             "one slot a node");
     for (const std::int32_t slot : view(of_node)) {
@@ -206,6 +218,8 @@ void check_histograms(const RowMajor<Whole>& histograms, const HistogramShape& s
     for (const std::int32_t count : shape.n_bins) {
         require(count >= 0 && static_cast<std::size_t>(count) <= most_bins, "too many bins");
     }
+    require(shape.per_cell >= 2 && shape.per_cell <= 2 * most_classes + 1,
+            "an impossible number of classes");
     require(histograms.shape(1) == shape.size(), "histograms have another width");
     require(unit > 0.0, "the unit must be positive");
 }
@@ -235,6 +249,7 @@ nb::dict found_in(const RowMajor<Whole>& histograms, Search&& search) {
 nb::dict best_splits(const RowMajor<Whole>& histograms, const Indices& n_bins,
                      const Array<std::uint8_t>& numeric, std::size_t n_states, double unit,
                      double penalty, double min_samples_leaf) {
+    require(n_states >= 1 && n_states <= most_classes, "an impossible number of states");
     const HistogramShape shape{view(n_bins), EvidenceShape{n_states}.size()};
     check_histograms(histograms, shape, numeric, unit);
     return found_in(histograms,
@@ -261,9 +276,9 @@ void check_split(const SplitTables& splits, std::int32_t n_children, std::size_t
     if (splits.attribute[v] < 0) return;
     const auto a = static_cast<std::size_t>(splits.attribute[v]);
     require(a < splits.n_bins.size(), "an attribute is out of range");
-    require(
-        n_children > 0 && splits.first_child[v] > 0 && splits.first_child[v] + n_children <= size,
-        "a child is missing");
+    require(n_children > 0 && n_children <= size && splits.first_child[v] > 0 &&
+                splits.first_child[v] <= size - n_children,
+            "a child is missing");
     require(splits.table[v] >= 0 || n_children >= 2, "a cut has two sides");
     const auto is_branch = [n_children](std::int32_t b) { return b >= 0 && b < n_children; };
     require(is_branch(splits.missing[v]), "missing values go to no child");
@@ -315,6 +330,7 @@ nb::object predictions(const ChunkHandle& rows, const RowMajor<Node>& nodes, con
         const auto total = static_cast<std::size_t>(first.data()[positions.n_trees]);
         require(ancestor.shape(0) == total && parameters.shape(0) == total, "one entry a node");
         require(parameters.shape(1) == sight.n_parameters(), "parameters have another width");
+        require(all_finite(parameters), "parameters must be finite");
         for (std::size_t i = 0; i < ancestor.size(); ++i) {
             require(ancestor.data()[i] >= 0 && ancestor.data()[i] < first.data()[positions.n_trees],
                     "an ancestor is out of range");
@@ -384,6 +400,29 @@ std::vector<double> copied(const Array<double>& array) {
     return {array.data(), array.data() + array.shape(0)};
 }
 
+void check_children(const Structure& tree, std::size_t v, std::size_t n_nodes) {
+    const std::int64_t children = tree.n_children[v];
+    const std::int64_t first = tree.first_child[v];
+    if (tree.is_leaf(v)) {
+        require(children == 0, "a leaf has no children");
+        return;
+    }
+    require(children > 0 && first > static_cast<std::int64_t>(v) &&
+                first + children <= static_cast<std::int64_t>(n_nodes),
+            "a child is out of range");
+    const auto is_child = [children](std::int32_t b) { return b >= 0 && b < children; };
+    require(is_child(tree.missing[v]), "missing values go to no child");
+    if (tree.table[v] < 0) return;
+    const std::int64_t begin = tree.table[v];
+    const std::int64_t end = begin + tree.table_size[v];
+    require(end >= begin && end <= static_cast<std::int64_t>(tree.branches.size()),
+            "categories are out of range");
+    for (std::int64_t c = begin; c < end; ++c) {
+        require(is_child(tree.branches[static_cast<std::size_t>(c)]),
+                "a category goes to no child");
+    }
+}
+
 // A tree that was grown elsewhere, and its node models.
 std::pair<Structure, NodeModels> assembled(const Indices& attribute, const Array<double>& threshold,
                                            const Indices& parent, const Indices& first_child,
@@ -420,17 +459,9 @@ std::pair<Structure, NodeModels> assembled(const Indices& attribute, const Array
     tree.table_size = copied(table_size);
     tree.branches = copied(branches);
     for (std::size_t v = 0; v < n; ++v) {
-        const bool leaf = tree.is_leaf(v);
         require(v == 0 || (tree.parent[v] >= 0 && static_cast<std::size_t>(tree.parent[v]) < v),
                 "a parent comes after its child");
-        const auto end = static_cast<std::size_t>(tree.first_child[v] + tree.n_children[v]);
-        require(leaf ? tree.n_children[v] == 0
-                     : tree.n_children[v] > 0 && end <= n &&
-                           tree.first_child[v] > static_cast<std::int32_t>(v),
-                "a child is out of range");
-        require(tree.table[v] < 0 || static_cast<std::size_t>(tree.table[v] + tree.table_size[v]) <=
-                                         tree.branches.size(),
-                "categories are out of range");
+        check_children(tree, v, n);
     }
     NodeModels models;
     models.error = copied(error);
@@ -455,7 +486,7 @@ void caltree::bind_chunks(nb::module_& m) {
     m.def("sums", &sums, "chunk"_a, "nodes"_a, "first"_a, "slot"_a, "parameters"_a, "centre"_a,
           "scale"_a, "per_state"_a, "units"_a, "log_loss"_a);
     m.def("histograms", &histograms, "chunk"_a, "nodes"_a, "first"_a, "slot"_a, "parameters"_a,
-          "centre"_a, "scale"_a, "per_state"_a, "units"_a, "classes"_a, "into"_a);
+          "centre"_a, "scale"_a, "per_state"_a, "units"_a, "classes"_a, "into"_a.noconvert());
     m.def("best_splits", &best_splits, "histograms"_a, "n_bins"_a, "numeric"_a, "n_states"_a,
           "unit"_a, "penalty"_a, "min_samples_leaf"_a);
     m.def("best_class_splits", &best_class_splits, "histograms"_a, "n_bins"_a, "numeric"_a,

@@ -258,5 +258,5 @@ class _Judge(Chooser):
         mean = difference / total
         if abs(mean) <= ROUNDING * worse_loss / total:
             return 0.0
-        squares = float(found[4]) / unit_of_squares - difference**2 / total
+        squares = float(found[4]) / unit_of_squares - difference * mean
         return in_standard_errors(mean, squares, total)

@@ -85,7 +85,8 @@ def given_folds(folds: Sequence[Fold], n_rows: int) -> FoldOf:
     for number, (train, test) in enumerate(folds):
         fold[test] = number
         held_out += len(test)
-        if len(train) + len(test) != n_rows or len(np.intersect1d(train, test)) > 0:
+        trained = np.unique(train)
+        if len(trained) + len(test) != n_rows or len(np.intersect1d(trained, test)) > 0:
             raise ValueError(
                 f"fold {number} of cv does not train on all the rows that it does not hold out, as "
                 "histograms need; use histograms=False"

@@ -19,6 +19,7 @@ _LARGEST_LOSS = 1e3
 # The scores of other classes are held back more than a class's own.
 _PENALTY_OF_OTHERS = 40.0
 _BITS = 62
+_LARGEST_EXPONENT = 1022
 
 
 @dataclass(frozen=True)
@@ -113,8 +114,8 @@ class Plan:
 
         A power of two, which changes no digit.
         """
-        most = self.n_rows * self.largest_weight * largest
-        return 2.0 ** math.floor(_BITS - math.log2(most))
+        most = math.log2(self.n_rows) + math.log2(self.largest_weight) + math.log2(largest)
+        return 2.0 ** min(max(math.floor(_BITS - most), -_LARGEST_EXPONENT), _LARGEST_EXPONENT)
 
     @property
     def units(self) -> Floats:

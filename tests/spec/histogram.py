@@ -1,0 +1,147 @@
+"""Trees that grow level by level on sums over rows, once more in plain NumPy, written to be read.
+
+This is the executable specification of what a chunk of rows answers with ``histograms=True``. The
+node models and splits are those of ``local.py``; what is new is that several trees grow together,
+the first on all rows and each of the others on those that one fold does not hold out, and that
+scores are cut off.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import local
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+IN_NO_FOLD = 255
+FARTHEST_SCORE = 100.0  # deviations from the mean
+LARGEST_LOSS = 1e3
+
+
+def see(
+    scores: Floats, offset: Floats | None, n_classes: int, centre: Floats, scale: Floats, width: int
+) -> local.Regressors:
+    """What node models see of the scores, given the scale of all rows, log-odds by log-odds."""
+    n = len(scores)
+    n_states = 1 if n_classes == 2 else n_classes
+    k = width - 1
+    if k == scores.shape[1]:
+        seen = np.tile(scores[:, np.newaxis, :], (1, n_states, 1))
+        centre, scale = (np.tile(values, (n_states, 1)) for values in (centre, scale))
+        is_own = np.arange(k) % n_states == np.arange(n_states)[:, np.newaxis]
+    else:
+        # Of several classifiers side by side each has a score a class.
+        seen = scores.reshape(n, k, n_states).transpose(0, 2, 1)
+        centre, scale = centre.reshape(n_states, k), scale.reshape(n_states, k)
+        is_own = np.ones((n_states, k), dtype=bool)
+    deviations = np.where(scale > 0, (seen - centre) / np.where(scale > 0, scale, 1.0), 0.0)
+    deviations = np.clip(deviations, -FARTHEST_SCORE, FARTHEST_SCORE)
+    return local.Regressors(
+        x=np.concatenate([np.ones((n, n_states, 1)), deviations], axis=2),
+        offset=np.zeros((n, n_states)) if offset is None else offset,
+        centre=centre,
+        scale=scale,
+        is_own=is_own,
+    )
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What the rows of a node say about a node model."""
+
+    weight: float
+    loss: float
+    deviance: float
+    held_out: float
+    gradient: Floats  # (states, width)
+    hessian: Floats  # (states, width, width)
+
+
+def rows_of_node(nodes: Rows, fold: Rows, tree: int, node: int) -> tuple[Rows, Rows]:
+    """The rows in a node of a tree that it is grown on, and those held out from it."""
+    inside = nodes[tree] == node
+    held_out = (fold == tree - 1) if tree > 0 else np.zeros(len(fold), dtype=bool)
+    return np.flatnonzero(inside & ~held_out), np.flatnonzero(inside & held_out)
+
+
+def losses(sample: local.Sample, rows: Rows, parameters: Floats) -> Floats:
+    """Minus the log-likelihood of each row."""
+    F = sample.regressors.log_odds(rows, parameters)
+    return np.asarray(local.log_of_sum(F) - (F * sample.indicators[rows]).sum(axis=1))
+
+
+def deviance(sample: local.Sample, rows: Rows, parameters: Floats) -> Floats:
+    """The same, as far as a row may count."""
+    return np.minimum(losses(sample, rows, parameters), -np.log(local.SMALLEST_LIKELIHOOD))
+
+
+def sums_of_node(
+    sample: local.Sample, rows: Rows, held_out: Rows, parameters: Floats, *, log_loss: bool
+) -> Sums:
+    loss = losses(sample, rows, parameters)
+    p, weights = sample.probabilities(rows, parameters), sample.weights[rows]
+    x = sample.regressors.x[rows]  # (n, states, width)
+    residuals = weights[:, np.newaxis] * (sample.indicators[rows] - p)
+    variances = weights[:, np.newaxis] * p * (1.0 - p)
+    error = deviance if log_loss else local.squared_error
+    return Sums(
+        weight=float(weights.sum()),
+        loss=float(weights @ np.minimum(loss, LARGEST_LOSS)),
+        deviance=float(weights @ deviance(sample, rows, parameters)),
+        held_out=float(sample.weights[held_out] @ error(sample, held_out, parameters)),
+        gradient=np.einsum("ns,nsa->sa", residuals, x),
+        hessian=np.einsum("ns,nsa,nsb->sab", variances, x, x),
+    )
+
+
+def histogram_of_node(
+    sample: local.Sample, rows: Rows, parameters: Floats, attribute: int
+) -> Floats:
+    """(bins + 1, 1 + 2 states) weight, then residuals and variances in turn; missing last."""
+    evidence = local.make_evidence(sample, rows, parameters)
+    column = sample.columns[attribute]
+    result = np.zeros((column.n_bins + 1, 1 + 2 * sample.n_states))
+    codes = column.codes[rows]
+    np.add.at(result[:, 0], codes, evidence.weights)
+    for state in range(sample.n_states):
+        np.add.at(result[:, 1 + 2 * state], codes, evidence.residuals[:, state])
+        np.add.at(result[:, 2 + 2 * state], codes, evidence.variances[:, state])
+    return result
+
+
+def classes_of_node(sample: local.Sample, rows: Rows, attribute: int, n_classes: int) -> Floats:
+    """(bins + 1, classes) the weight of each class; missing values last."""
+    column = sample.columns[attribute]
+    result = np.zeros((column.n_bins + 1, n_classes))
+    np.add.at(result, (column.codes[rows], sample.y[rows]), sample.weights[rows])
+    return result
+
+
+def held_out_predictions(
+    sample: local.Sample, nodes: Rows, fold: Rows, first: Rows, ancestor: Rows, parameters: Floats
+) -> Floats:
+    """(levels, n, states) what the tree that did not see a row says, by whoever speaks for it."""
+    result = np.zeros((ancestor.shape[1], len(fold), sample.n_states))
+    for row in np.flatnonzero(fold != IN_NO_FOLD):
+        tree = fold[row] + 1
+        speakers = ancestor[first[tree] + nodes[tree, row]]
+        for level, speaker in enumerate(speakers):
+            result[level, row] = sample.probabilities(np.array([row]), parameters[speaker])[0]
+    return result
+
+
+def penalised_deviance(
+    sample: local.Sample, rows: Rows, parent: Floats, penalty: float, parameters: Floats
+) -> tuple[float, Floats]:
+    """What a node model has least of, and how it grows with the parameters."""
+    penalties = sample.regressors.penalties(penalty)
+    distance = parameters - parent
+    loss = sample.weights[rows] @ losses(sample, rows, parameters)
+    sums = sums_of_node(sample, rows, rows[:0], parameters, log_loss=False)
+    slope = penalties * distance - sums.gradient
+    return float(loss + 0.5 * (penalties * distance**2).sum()), slope
