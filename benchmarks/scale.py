@@ -20,6 +20,7 @@ import resource
 import subprocess
 import sys
 import time
+from itertools import product
 
 import numpy as np
 
@@ -28,6 +29,7 @@ ROWS = (1_000_000, 10_000_000)
 GIGABYTE = 2**30
 FEWEST_ROWS = 10_000
 N_FOLDS = 3
+SEEDS = (0, 1, 2)
 LEARNERS = ("naive_bayes", "gradient_boosting")
 BARS = {"LightGBM": 3.0, "GB": 8.0, "growth": 12.0, "RMSE": 0.001}
 
@@ -109,7 +111,10 @@ def cost_of_histograms(folder: str, n_jobs: int) -> None:
     from caltree.paper.datasets import load
     from caltree.paper.protocol import calibrated, outer_folds, score
 
-    print(f"\nRMSE with and without histograms, mean of {N_FOLDS} folds\n")
+    print(
+        f"\nRMSE with and without histograms, mean of {N_FOLDS} folds and of {len(SEEDS)} deals "
+        "of the trees' own\n"
+    )
     print(f"{'data set':<18} {'learner':<18} {'without':>9} {'with':>9} {'difference':>11}")
     worst = -np.inf
     for name in names_in(folder):
@@ -121,8 +126,8 @@ def cost_of_histograms(folder: str, n_jobs: int) -> None:
             found: dict[bool, list[float]] = {False: [], True: []}
             for rows in outer_folds(data.y, 0, N_FOLDS, 1):
                 scored = score(data, MAKERS[learner](1), rows, 1)
-                for histograms in found:
-                    tree = CalibrationTree(histograms=histograms, n_jobs=n_jobs)
+                for histograms, seed in product(found, SEEDS):
+                    tree = CalibrationTree(histograms=histograms, random_state=seed, n_jobs=n_jobs)
                     p = calibrated(scored, tree, data.classes)
                     found[histograms].append(rmse(scored.y_test, p, labels=list(data.classes)))
             without, with_them = (float(np.mean(found[key])) for key in (False, True))

@@ -67,7 +67,7 @@ class CalibratedClassifier(classifier.CalibratedClassifier):
     classes_ : ndarray
         The labels, sorted; the columns of `predict_proba`.
     estimator_ : classifier
-        Fitted to all rows.
+        Fitted to all rows, or frozen.
     calibrator_ : calibrator
         Fitted to the out-of-fold scores.
     score_methods_ : list of str
@@ -166,7 +166,8 @@ class CalibratedClassifier(classifier.CalibratedClassifier):
             pieces = rows.scores(self.estimator, classes, method)
             trained = clone(self.estimator).fit(X, y, **own_weights)
         else:
-            trained = self.estimator
+            is_frozen = isinstance(self.estimator, FrozenEstimator)
+            trained = self.estimator if is_frozen else FrozenEstimator(self.estimator)
             pieces = lazy_scores(trained, X, classes, method)
         pieces = _of_present(pieces, present, len(classes), kind)
         # The calibrator reads them several times, and they are small.

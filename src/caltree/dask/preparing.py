@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, TypeAlias
@@ -76,9 +77,9 @@ class Known:
             raise ValueError("X has no row of positive weight; give at least two rows")
         check_classes(seen.classes)
         if seen.total_weight is not None:
-            total = np.array([seen.total_weight])
-            check_weights(total, 1)
-            warn_of_few_rows(total)
+            if not math.isfinite(seen.total_weight):
+                raise ValueError("sample_weight sums to infinity; rescale it, e.g. to a mean of 1")
+            warn_of_few_rows(np.array([seen.total_weight]))
         attributes = seen.survey.attributes()
         return cls(
             seen.counts, seen.classes, seen.largest_weight, seen.survey, attributes, score_type

@@ -27,7 +27,8 @@ _ORDINARY = ("sklearn", "lightgbm.sklearn", "xgboost.sklearn", "catboost", "imbl
 
 def refuse_ordinary(estimator: Any) -> None:
     """Refuse a classifier that does not take Dask collections, as far as one can tell."""
-    module = next(each.__module__ for each in type(estimator).__mro__ if "fit" in vars(each))
+    writers = (each.__module__ for each in type(estimator).__mro__ if "fit" in vars(each))
+    module = next(writers, "")
     if any(module == name or module.startswith(name + ".") for name in _ORDINARY):
         raise TypeError(
             f"estimator {type(estimator).__name__} cannot be fitted to Dask collections; use one "

@@ -175,8 +175,8 @@ class CalibrationTree(tree.CalibrationTree):
         recipe = self._recipe()
         if recipe.histograms is False:
             raise ValueError(
-                "caltree.dask.CalibrationTree grows on histograms: it needs splits='residual' or "
-                f"'cv' and histograms='auto' or True, got splits={self.splits!r} and "
+                "caltree.dask.CalibrationTree grows on histograms: it needs node_models='shrunken' "
+                f"and histograms='auto' or True, got node_models={self.node_models!r} and "
                 f"histograms={self.histograms!r}"
             )
         if recipe.needs_folds:
