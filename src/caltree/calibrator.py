@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
@@ -14,6 +14,11 @@ from .scores import ScoreType, as_score_matrix, resolve_score_type
 from .sketch import Hashes, Sketch, calibration_hashes
 from .slicing import count_rows
 from .validation import Floats, Labels, Mask, check_labels, check_weights, warn_of_few_rows
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+    from .export.sql import SqlColumns
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,97 @@ class Calibrator(BaseEstimator):
     def load(cls, path: Any) -> Self:
         """Read a calibrator that `save` wrote. Nothing in the file is executed."""
         return cls.from_dict(storage.read_json(path))
+
+    def to_sql(
+        self, dialect: str = "duckdb", *, scores: Any = None, attributes: Any = None
+    ) -> SqlColumns:
+        """The fitted calibrator as SQL: an expression a class over the columns of a table.
+
+        A database then says what `predict_proba` says. The names of columns and the categories
+        are quoted, whatever they hold.
+
+        Parameters
+        ----------
+        dialect : {"duckdb", "postgresql", "sqlite", "bigquery"}, default="duckdb"
+            The database.
+        scores : str or list of str, optional
+            The columns of the scores, in the order of `fit`. By default they are ``score`` if
+            there is one, else ``score_`` and the class, with ``_1``, ``_2``, ... for several
+            classifiers.
+        attributes : list of str or dict, optional
+            The columns of the attributes, if they are not called as in training: all of them, or
+            a dict from the old names to the new ones. Without names they were ``x0``, ``x1``, ...
+
+        Returns
+        -------
+        SqlColumns
+            A mapping from the classes to expressions; as a string, all of them with names, ready
+            to stand between SELECT and FROM.
+
+        Notes
+        -----
+        NULL and NaN are missing attributes. Where a score is missing, infinite or, of
+        probabilities, not from 0 to 1, so that `predict_proba` would refuse it, the result is
+        NULL.
+
+        Examples
+        --------
+        >>> from caltree import PlattScaling
+        >>> platt = PlattScaling().fit(None, ["no", "yes"] * 10, scores=[0.2, 0.6] * 10)
+        >>> import sqlite3
+        >>> database = sqlite3.connect(":memory:")
+        >>> columns = platt.to_sql("sqlite", scores="p_yes")
+        >>> query = f"SELECT round({columns['yes']}, 2) FROM (SELECT 0.5 AS p_yes)"
+        >>> database.execute(query).fetchone()
+        (0.79,)
+        """
+        # Imported here: importing caltree shall not take its time.
+        from .export.sql import to_sql
+
+        check_is_fitted(self)
+        return to_sql(self, dialect, scores, attributes)
+
+    def to_onnx(
+        self, *, dtype: Literal["float32", "float64"] = "float32", missing_text: str = ""
+    ) -> ModelProto:
+        """The fitted calibrator as a model of ONNX, e.g. for onnxruntime.
+
+        What goes in must be what `predict_proba` would take: an ONNX model checks nothing.
+
+        Parameters
+        ----------
+        dtype : {"float32", "float64"}, default="float32"
+            The precision of the numbers that go in and out. Between, all are of double precision.
+        missing_text : str, default=""
+            What stands for a missing string, since strings of ONNX cannot be missing.
+
+        Returns
+        -------
+        onnx.ModelProto
+            A model that gives `probabilities`, one column a class in the order of `classes_`. It
+            takes `scores` (a matrix of as many columns as in training) and the attributes: one
+            matrix `X` if all of them are numbers, otherwise one matrix of one column for each,
+            under its name (with "_" behind it where that is empty or taken). NaN is a missing
+            number, and booleans are 0 and 1.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from onnxruntime import InferenceSession
+        >>> from caltree import CalibrationTree
+        >>> X = np.array([[0], [0], [0], [1], [1], [1]] * 10)
+        >>> y = [0, 1, 0, 1, 1, 1] * 10
+        >>> tree = CalibrationTree().fit(X, y, scores=[0.5] * 60)
+        >>> session = InferenceSession(tree.to_onnx().SerializeToString())
+        >>> new = {"X": np.float32([[0], [1]]), "scores": np.float32([[0.5], [0.5]])}
+        >>> session.run(["probabilities"], new)[0].round(2)
+        array([[0.66, 0.34],
+               [0.04, 0.96]], dtype=float32)
+        """
+        # Imported here: importing caltree shall not take its time.
+        from .export.onnx_model import to_onnx
+
+        return to_onnx(self, dtype=dtype, missing_text=missing_text)
 
     def check_parameters(self) -> None:
         """Refuse parameters that `fit` would refuse, before there are any data."""

@@ -1,0 +1,1 @@
+"""Fitted calibrators for other systems: SQL and ONNX."""
