@@ -78,7 +78,7 @@ def test_a_whole_query_keeps_all_columns(database):
     assert len(rows[0]) == X.shape[1] + 1 + 1 + 2
 
 
-def chain(depth):
+def chain(depth, missing):
     """A tree in which every right child is split again, and rows for it."""
     random = np.random.default_rng(0)
     X = pd.DataFrame({"x": np.arange(2000.0)})
@@ -92,7 +92,7 @@ def chain(depth):
         "threshold": np.where(leaf, 0.0, 5.0 * np.arange(n_nodes)),
         "first_child": np.where(leaf, -1, np.arange(n_nodes) + 1).astype(np.int32),
         "n_children": np.where(leaf, 0, 2).astype(np.int32),
-        "missing": np.where(leaf, 0, 1).astype(np.int32),
+        "missing": np.where(leaf, 0, missing).astype(np.int32),
         "missing_rows": np.zeros(n_nodes),
         "table": np.full(n_nodes, -1, dtype=np.int32),
         "n_rows": np.ones(n_nodes),
@@ -104,10 +104,34 @@ def chain(depth):
     return tree, X, scores
 
 
-def test_a_tree_may_be_deeper_than_expressions_may_be_nested(database):
-    tree, X, scores = chain(150)
+@pytest.mark.parametrize("missing", [0, 1])
+def test_a_tree_may_be_deeper_than_expressions_may_be_nested(database, missing):
+    tree, X, scores = chain(150, missing)
     assert tree.get_depth() == 150
-    assert_equal_in(database, tree, X, scores)
+    names = stored(database, X, scores)
+    X.loc[[0, 1999], "x"] = np.nan
+    if database.dialect != "sqlite":  # which stores NaN as NULL
+        nan = f"CAST('NaN' AS {DIALECTS[database.dialect].number})"
+        database.connection.execute(f"UPDATE t SET x = {nan} WHERE row = 0")
+    else:
+        database.connection.execute("UPDATE t SET x = NULL WHERE row = 0")
+    database.connection.execute("UPDATE t SET x = NULL WHERE row = 1999")
+    query = tree.to_sql(database.dialect, scores=names).select("t", ["row"])
+    expected = tree.predict_proba(X, scores)
+    np.testing.assert_allclose(answers(database, query), expected, rtol=0, atol=TOLERANCE)
+
+
+def test_a_forest_splits_on_tiny_scores_too(database):
+    X, y, scores = make_rows(600)
+    X = pd.DataFrame(X, columns=["x0", "x1", "x2"])
+    margins = np.log(scores[:, 1:] / scores[:, :1])
+    forest = CalibrationForest(n_estimators=10, score_type="margin", random_state=0)
+    forest.fit(X, y, margins)
+    on_scores = forest.forest_.attribute >= 3
+    assert on_scores.any()
+    forest.forest_.threshold[on_scores] = 0.0
+    tiny = np.random.default_rng(0).choice([1e-250, -1e-250, 0.0, 5e-324], margins.shape)
+    assert_equal_in(database, forest, X, tiny)
 
 
 def test_a_forest_of_a_hundred_trees(database):

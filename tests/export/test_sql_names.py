@@ -58,6 +58,10 @@ def test_names_of_columns_and_tables(database, name):
     store(database, values, name, table=name)
     expected = tree.predict_proba(pd.DataFrame({name: values}), np.full(80, 0.5))[:, 1]
     np.testing.assert_allclose(answers(database, tree, name), expected, rtol=0, atol=1e-12)
+    columns = tree.to_sql(database.dialect, scores="p")
+    origin = DIALECTS[database.dialect].quoted(name)
+    alone = sorted(database.run(f"SELECT row, {columns[1]} FROM {origin}"))
+    np.testing.assert_allclose([row[1] for row in alone], expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", NAMES)

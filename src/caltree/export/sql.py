@@ -192,7 +192,7 @@ def _sums_of_nodes(
     if corrects and not is_offset(given.n_classes, len(values)):
         offsets = given.named("offset", given.offsets())
     splits_on_scores = int(model.attribute.max()) >= len(names)
-    split_on = scores
+    split_on = given.named("split", values) if splits_on_scores and factors != values else scores
     routes = Routes(dialect, model, [dialect.column(n, "attributes") for n in names], split_on)
     if isinstance(model, TreeModel):
         # Of two classes the difference is all that counts.
