@@ -13,11 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from . import storage
 from .attribute_calibrator import AttributeCalibrator
 from .attributes import Attributes
-from .calibrator import Training
 from .choice import OBJECTIVES, Selection, checked_selection
-from .folds import check_folds, judged_folds, make_folds, seed_of
-from .histogram.local import folds_by_number, given_folds, local_pool
-from .histogram.making import make_tree as make_tree_of_chunks
+from .folds import make_folds
+from .histogram.local import make_tree_here
 from .levels import checked_levels
 from .model import TreeModel
 from .problem import Recipe
@@ -314,7 +312,16 @@ class CalibrationTree(AttributeCalibrator):
         recipe = self._recipe()
         rows = self._check_training(X, y, scores, sample_weight, self.score_type)
         if recipe.uses_histograms(len(rows.labels)):
-            made, sketch = self._made_of_chunks(X, rows, recipe)
+            made, sketch = make_tree_here(
+                X,
+                rows,
+                recipe,
+                cv=self.cv,
+                random_state=self.random_state,
+                extremes=self.extremes,
+                categorical_features=self.categorical_features,
+                n_jobs=self.n_jobs,
+            )
         else:
             problem = self._problem(X, rows, self.extremes, self.categorical_features)
             folds = []
@@ -324,31 +331,6 @@ class CalibrationTree(AttributeCalibrator):
             sketch = Sketch.of(rows.hashes(problem.matrix))
         self._take(made, rows.classes, rows.score_type, rows.scores.shape[1], sketch)
         return self
-
-    def _made_of_chunks(self, X: Any, rows: Training, recipe: Recipe) -> tuple[Made, Sketch]:
-        """A tree that is grown on histograms."""
-        n_rows = len(rows.labels)
-        n_folds, fold_of = 0, folds_by_number(1, 0, 0)
-        if recipe.needs_folds and _is_number(self.cv):
-            check_folds(self.cv, n_rows)
-            n_folds = judged_folds(self.cv, n_rows)
-            fold_of = folds_by_number(self.cv, n_folds, seed_of(self.random_state))
-        elif recipe.needs_folds:
-            folds = make_folds(self.cv, rows.labels, rows.keep, self.random_state)
-            check_folds(len(folds), n_rows)
-            n_folds, fold_of = len(folds), given_folds(folds, n_rows)
-        pool, known, sketch = local_pool(
-            X,
-            rows,
-            fold_of=fold_of,
-            n_folds=n_folds,
-            extremes=self.extremes,
-            categorical_features=self.categorical_features,
-            max_bins=recipe.max_bins,
-            objective=recipe.objective,
-            n_jobs=self.n_jobs,
-        )
-        return make_tree_of_chunks(pool, pool.plan, known, recipe), sketch
 
     def _take(
         self,

@@ -420,7 +420,7 @@ BAD = [
     ("assembled", "a child is out of range", put("n_children", 0, 3)),
     ("assembled", "a child is out of range", put("n_children", 0, 0)),
     ("assembled", "a child is out of range", put("n_children", 0, -1)),
-    ("assembled", "a child is out of range", put("n_children", 1, 1)),
+    ("assembled", "a leaf has no children", put("n_children", 1, 1)),
     ("assembled", "categories are out of range", put("table_size", 0, 3)),
     ("assembled", "categories are out of range", put("table", 0, 1)),
 ]

@@ -1,9 +1,10 @@
-"""Rows of this process as chunks."""
+"""Rows of this process as chunks, and trees on them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial, reduce
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,21 @@ from joblib import Parallel, delayed
 
 from ..attributes import Attributes
 from ..calibrator import Training
-from ..folds import IN_NO_FOLD, Fold, hashed_folds
+from ..folds import (
+    IN_NO_FOLD,
+    Fold,
+    check_folds,
+    hashed_folds,
+    judged_folds,
+    make_folds,
+    seed_of,
+)
+from ..problem import Recipe
+from ..selection import Made
 from ..sketch import Sketch, Smallest
 from ..slicing import count_rows, slice_rows
 from ..tables import read_table
+from .making import make_tree
 from .pools import LocalPool
 from .preparing import FoldOf, Kind, Part, Sample, make_plan, put_in_bins, sampled
 from .surveys import merged_survey
@@ -24,6 +36,42 @@ from .surveys import merged_survey
 # what is made of them on the way takes much memory; but several chunks, for the threads.
 _FEWEST_ROWS, _MOST_ROWS = 2**15, 2**19
 _CHUNKS = 8
+
+
+def make_tree_here(
+    X: Any,
+    rows: Training,
+    recipe: Recipe,
+    *,
+    cv: Any,
+    random_state: Any,
+    extremes: str,
+    categorical_features: Any,
+    n_jobs: int | None,
+) -> tuple[Made, Sketch]:
+    """A tree on the rows of a table, and a sketch of them."""
+    n_rows = len(rows.labels)
+    n_folds, fold_of = 0, folds_by_number(1, 0, 0)
+    if recipe.needs_folds and isinstance(cv, Integral):
+        check_folds(int(cv), n_rows)
+        n_folds = judged_folds(int(cv), n_rows)
+        fold_of = folds_by_number(int(cv), n_folds, seed_of(random_state))
+    elif recipe.needs_folds:
+        folds = make_folds(cv, rows.labels, rows.keep, random_state)
+        check_folds(len(folds), n_rows)
+        n_folds, fold_of = len(folds), given_folds(folds, n_rows)
+    pool, known, sketch = local_pool(
+        X,
+        rows,
+        fold_of=fold_of,
+        n_folds=n_folds,
+        extremes=extremes,
+        categorical_features=categorical_features,
+        max_bins=recipe.max_bins,
+        objective=recipe.objective,
+        n_jobs=n_jobs,
+    )
+    return make_tree(pool, pool.plan, known, recipe), sketch
 
 
 def local_pool(
