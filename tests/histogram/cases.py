@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from scipy.special import softmax
 
 from caltree import CalibrationTree
-from caltree import tree as of_trees
-from caltree.histogram import bins
+from caltree.histogram import bins, local
 from caltree.histogram.local import local_pool
 
 from ..helpers import FIXED
@@ -48,7 +47,7 @@ def chunks_of(n_rows: int, sample_rows: int | None = None) -> Iterator[None]:
     """Within it, chunks have so many rows, and quantiles are those of about so many."""
     in_chunks = partial(local_pool, chunk_rows=n_rows)
     with (
-        patch.object(of_trees, "local_pool", in_chunks),
+        patch.object(local, "local_pool", in_chunks),
         patch.object(bins, "SAMPLE_ROWS", sample_rows or bins.SAMPLE_ROWS),
     ):
         yield

@@ -139,6 +139,6 @@ def test_threads_are_no_more_than_chunks():
         pools.append(pool)
         return make_tree(pool, plan, known, recipe)
 
-    with patch("caltree.tree.make_tree_of_chunks", watched), chunks_of(100):
+    with patch("caltree.histogram.local.make_tree", watched), chunks_of(100):
         histogram_tree(n_jobs=8).fit(X, y, scores)
     assert pools[0]._threads == 2
