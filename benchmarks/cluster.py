@@ -113,7 +113,7 @@ def run(n_rows: int, n_attributes: int, memory_limit: str) -> Run:
     """Fit a tree on a new cluster, whose scheduler and workers are processes of their own."""
     of_worker = {"memory_limit": memory_limit, "nthreads": 1}
     cluster = SubprocessCluster(
-        n_workers=N_WORKERS, worker_kwargs=of_worker, dashboard_address=None, silence_logs=40
+        n_workers=N_WORKERS, worker_kwargs=of_worker, dashboard_address=":0", silence_logs=40
     )
     with cluster, Client(cluster) as client:
         client.wait_for_workers(N_WORKERS)

@@ -355,6 +355,7 @@ def stored_local():
         (("chosen", "boosting_iterations"), 1.5, "numbers"),
         (("chosen", "pruning_alpha"), "cv", "numbers"),
         (("chosen", "pruning_alpha"), float("nan"), "numbers"),
+        (("chosen", "pruning_alpha"), 10**400, "numbers"),
         (("tree", "extra"), 1, "keys"),
         (("tree", "attribute"), [], "attribute"),
         (("tree", "attribute"), [-1], "entries"),

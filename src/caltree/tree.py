@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from numbers import Integral
 from typing import Any, Literal, Self, TypeGuard
 
@@ -13,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from . import storage
 from .attribute_calibrator import AttributeCalibrator
 from .attributes import Attributes
-from .choice import OBJECTIVES, Selection, checked_selection
+from .choice import OBJECTIVES, Selection, checked_selection, is_number
 from .folds import make_folds
 from .histogram.local import make_tree_here
 from .levels import checked_levels
@@ -597,8 +596,8 @@ def _checked_chosen(stored: Any) -> dict[str, Any]:
     if not isinstance(stored, dict) or set(stored) != keys:
         raise ValueError("a stored calibration tree must say what was chosen")
     iterations, alpha = stored["boosting_iterations"], stored["pruning_alpha"]
-    finite = type(alpha) in (int, float) and math.isfinite(alpha)
-    if type(iterations) not in (int, type(None)) or not (alpha is None or finite):
+    known = alpha is None or is_number(alpha)
+    if type(iterations) not in (int, type(None)) or not known:
         raise ValueError("what a stored calibration tree says was chosen must be numbers")
     check_choice("splits", stored["splits"], ("residual", "gain_ratio"))
     check_choice("objective", stored["objective"], OBJECTIVES)

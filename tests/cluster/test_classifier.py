@@ -150,7 +150,8 @@ def test_lightgbm(client):
     assert isinstance(local.estimator_, lightgbm.LGBMClassifier)
     assert np.array_equal(found, local.predict_proba(X))
     before = model.estimator_.predict_proba(divided(X, sizes)).compute()
-    assert np.mean((found[:, 1] - y) ** 2) < np.mean((before[:, 1] - y) ** 2)
+    # Where calibrating does not help, the scores are left alone.
+    assert np.mean((found[:, 1] - y) ** 2) <= np.mean((before[:, 1] - y) ** 2)
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ class CalibratedClassifier(classifier.CalibratedClassifier):
     >>> random = da.random.default_rng(0)
     >>> X = random.normal(size=(4000, 3), chunks=(1000, 3))
     >>> y = (X[:, 0] * X[:, 1] > 0).astype(int)
-    >>> with Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=None):
+    >>> with Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=":0"):
     ...     bayes = GaussianNB().fit(X[:1000].compute(), y[:1000].compute())
     ...     model = CalibratedClassifier(FrozenEstimator(bayes)).fit(X[1000:], y[1000:])
     ...     probabilities = model.predict_proba(X)  # lazy

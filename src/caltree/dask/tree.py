@@ -54,7 +54,7 @@ class CalibrationTree(tree.CalibrationTree):
     >>> X = random.random((4000, 3), chunks=(1000, 3))
     >>> scores = random.random(4000, chunks=1000)
     >>> y = random.random(4000, chunks=1000) < da.where(X[:, 0] < 0.5, scores, scores / 2)
-    >>> with Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=None):
+    >>> with Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=":0"):
     ...     model = CalibrationTree().fit(X, y, scores)
     ...     probabilities = model.predict_proba(X, scores)  # lazy
     ...     probabilities.compute().shape
