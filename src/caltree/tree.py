@@ -34,6 +34,7 @@ from .validation import (
     check_choice,
     check_count,
     check_flag,
+    check_histograms,
     check_jobs,
     check_penalty,
     check_size,
@@ -542,7 +543,7 @@ class CalibrationTree(AttributeCalibrator):
             max_depth=None if depth is None else check_count("max_depth", depth, 0, "None or "),
             penalty=check_penalty(self.penalty),
             max_bins=check_bins(self.max_bins),
-            histograms=_checked_histograms(self.histograms, node_models),
+            histograms=check_histograms(self.histograms, node_models),
             boosting_iterations=None
             if _is_cv(iterations)
             else check_count("boosting_iterations", iterations, 1, "'cv' or "),
@@ -568,19 +569,6 @@ def _check_published(splits: str, objective: str) -> None:
                 f"node_models='logitboost' needs {name}={needed!r}, got {value!r}; use "
                 "node_models='shrunken' or CalibrationTree.published()"
             )
-
-
-def _checked_histograms(value: Any, node_models: str) -> bool | Literal["auto"]:
-    if isinstance(value, str) and value == "auto":
-        return "auto" if node_models == "shrunken" else False
-    if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"histograms must be 'auto', True or False, got {value!r}")
-    if value and node_models != "shrunken":
-        raise ValueError(
-            f"histograms=True needs node_models='shrunken', got {node_models!r}; use "
-            "histograms=False"
-        )
-    return bool(value)
 
 
 def _is_number(value: Any) -> bool:

@@ -6,7 +6,7 @@ import math
 import numbers
 import reprlib
 import warnings
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -277,3 +277,17 @@ def check_bins(value: Any) -> int:
     if count > _MOST_BINS:
         raise ValueError(f"max_bins must be at most {_MOST_BINS}, got {count}")
     return count
+
+
+def check_histograms(value: Any, node_models: str) -> bool | Literal["auto"]:
+    """Whether trees may grow on histograms; the node models of LogitBoost cannot."""
+    if isinstance(value, str) and value == "auto":
+        return "auto" if node_models == "shrunken" else False
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"histograms must be 'auto', True or False, got {value!r}")
+    if value and node_models != "shrunken":
+        raise ValueError(
+            f"histograms=True needs node_models='shrunken', got {node_models!r}; use "
+            "histograms=False"
+        )
+    return bool(value)
