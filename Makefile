@@ -12,7 +12,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-NATIVE := CMakeLists.txt $(wildcard src/core/*)
+NATIVE := CMakeLists.txt $(wildcard src/core/*/*)
 
 .PHONY: demo test lint sanitize bench bench-scale docs clean
 
@@ -26,7 +26,7 @@ lint: $(VENV)/.ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/clang-format --dry-run --Werror src/core/* tests/native/*.cpp
+	$(BIN)/clang-format --dry-run --Werror src/core/*/* tests/native/*.cpp
 
 bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/speed.py
@@ -60,9 +60,8 @@ sanitize: $(VENV)/.ready
 	$(BIN)/cmake --install $(SANITIZED) --prefix $(SANITIZED)/python > /dev/null
 	LD_PRELOAD="$$(cat $(SANITIZED)/preload.txt)" ASAN_OPTIONS=detect_leaks=0 \
 	    CALTREE_INSTEAD=$(SANITIZED)/python \
-	    $(BIN)/python -m pytest -q --numprocesses=auto -p tests.native.instead tests/test_core.py tests/test_twin.py \
-	    tests/test_local_twin.py tests/histogram/test_core_door.py tests/histogram/test_twin.py \
-	    tests/histogram/test_bins.py
+	    $(BIN)/python -m pytest -q --numprocesses=auto -p tests.support.sanitized_build tests/core \
+	    tests/histogram/test_binning.py
 
 # The package is installed in place, so that only a change of the core asks for a new build.
 $(VENV)/.ready: pyproject.toml $(NATIVE)

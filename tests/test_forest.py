@@ -8,11 +8,11 @@ import pytest
 from scipy.special import expit, softmax
 
 from caltree import CalibrationTree
-from caltree.choice import LEAVE_ALONE
+from caltree._fitted.model import weight_so_far
+from caltree._training.do_no_harm import LEAVE_ALONE
 from caltree.forest import n_chosen
-from caltree.model import weight_so_far
 
-from .forests import (
+from .support.forests import (
     calibrated_rows,
     few,
     fitted,
@@ -21,7 +21,7 @@ from .forests import (
     same_forest,
     squared_error,
 )
-from .helpers import assert_probabilities, make_frame, make_rows
+from .support.trees import assert_probabilities, make_frame, make_rows
 
 # Does it help, does it ever hurt
 

@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 
 from caltree import CalibratedClassifier, CalibrationForest
 
-from .forests import (
+from .support.forests import (
     assert_survives,
     calibrated_rows,
     few,
@@ -32,7 +32,7 @@ from .forests import (
     same_forest,
     squared_error,
 )
-from .helpers import assert_probabilities, make_frame, make_rows
+from .support.trees import assert_probabilities, make_frame, make_rows
 
 # Tables and scores in any dress
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from caltree import CalibrationTree
-from caltree.model import TreeModel
-from caltree.scores import log_odds
+from caltree._fitted.model import TreeModel
+from caltree._inputs.scores import log_odds
 
-from .fixture_files import OPEN, UCI, Fixture, load, name_of
+from .support.fixtures import OPEN, UCI, Fixture, load, name_of
 
 # Here coefficients hang on rounding, but not the probabilities.
 FRAGILE_COEFFICIENTS = {"phishing-naive_bayes", "segment-naive_bayes"}

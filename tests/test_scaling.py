@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 from caltree import IdentityCalibrator, IsotonicScaling, PlattScaling
 
-from .helpers import assert_probabilities, make_rows
+from .support.trees import assert_probabilities, make_rows
 
 NAN, INFINITY = float("nan"), float("inf")
 EXTREMES = np.array([0.0, 1e-300, 1e-16, 1e-9, 0.5, 1 - 1e-9, 1 - 1e-16, 1.0])

@@ -17,7 +17,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from caltree import CalibrationTree
 
-from .helpers import (
+from .support.trees import (
     BOOSTED,
     FIXED,
     FIXED_BOOSTED,

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from caltree.files import write_whole
+from caltree._fitted.files import write_whole
 from caltree.paper import protocol
 from caltree.paper.datasets import NAMES, DataSet, load
 from caltree.paper.protocol import Scored, outer_folds, score, seed_of

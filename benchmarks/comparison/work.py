@@ -11,11 +11,11 @@ from pathlib import Path
 import joblib
 from threadpoolctl import threadpool_limits
 
-from caltree.cluster import workers
 from caltree.paper.datasets import check_available
 from caltree.paper.experiment import Done, Plan, shape_of
 from caltree.paper.protocol import Outcome, calibrated, measures, seed_of
 from caltree.paper.store import Cell, Shape, Store
+from caltree.paper.workers import workers
 
 from .calibrators import ALL, applicable
 from .data import MOST_ROWS, MOST_ROWS_OF_SVM, prepared, scores_file, scores_of

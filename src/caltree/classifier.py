@@ -14,9 +14,10 @@ from sklearn.utils import Tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from .calibrator import Calibrator
-from .classes import all_classes, present_classes, scores_of, with_others
-from .out_of_fold import (
+from ._base import Calibrator
+from ._classifier.absent_classes import all_classes, present_classes, scores_of, with_others
+from ._classifier.metadata import routed, weights_of_calibration
+from ._classifier.out_of_fold import (
     Fold,
     Method,
     Task,
@@ -33,12 +34,11 @@ from .out_of_fold import (
     train,
     usable,
 )
-from .routing import routed, weights_of_calibration
-from .scores import Floats, ScoreType
-from .sketch import Sketch, table_hashes
-from .slicing import Columns, count_rows, take_rows
+from ._fitted.fingerprint import Sketch, table_hashes
+from ._inputs.indexing import Columns, count_rows, take_rows
+from ._inputs.parameters import Mask, check_choice, check_jobs, check_labels, check_weights
+from ._inputs.scores import Floats, ScoreType
 from .tree import CalibrationTree
-from .validation import Mask, check_choice, check_jobs, check_labels, check_weights
 
 _COMBINATIONS = ("side_by_side", "average")
 _METHODS = ("auto", "predict_proba", "decision_function")

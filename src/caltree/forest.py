@@ -11,17 +11,14 @@ import numpy.typing as npt
 from joblib import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from . import _core, storage
-from .attribute_calibrator import AttributeCalibrator
-from .attributes import Attributes
-from .blending import SIZES, Blend, Blender
-from .choice import LEAVE_ALONE, OBJECTIVES, Selection, checked_selection
-from .folds import random_generator
-from .forest_model import ForestModel
-from .problem import Problem
-from .scores import SCORE_TYPES, as_score_matrix, offset, regressors
-from .sketch import Sketch
-from .validation import (
+from . import _core
+from ._attribute_base import AttributeCalibrator
+from ._fitted import storage
+from ._fitted.fingerprint import Sketch
+from ._fitted.forest_model import ForestModel
+from ._inputs.attributes import Attributes
+from ._inputs.folds import random_generator
+from ._inputs.parameters import (
     check_bins,
     check_choice,
     check_count,
@@ -29,6 +26,10 @@ from .validation import (
     check_penalty,
     check_size,
 )
+from ._inputs.scores import SCORE_TYPES, as_score_matrix, offset, regressors
+from ._training.bagging import SIZES, Blend, Blender
+from ._training.do_no_harm import LEAVE_ALONE, OBJECTIVES, Selection, checked_selection
+from ._training.settings import Problem
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 

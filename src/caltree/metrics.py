@@ -8,8 +8,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
+from ._inputs.parameters import check_choice, check_count, check_weights
 from .reliability import Norm, Strategy, calibration_error, reliability_curve
-from .validation import check_choice, check_count, check_weights
 
 Kind: TypeAlias = Literal["classwise", "top_label"]
 Floats: TypeAlias = npt.NDArray[np.float64]

@@ -10,9 +10,12 @@ import numpy.typing as npt
 from scipy.special import expit, log_expit, softmax
 from sklearn.utils.validation import check_is_fitted
 
-from . import storage
-from .calibrator import Calibrator, Training
-from .scores import (
+from ._base import Calibrator, Training
+from ._fitted import storage
+from ._fitted.fingerprint import Sketch
+from ._inputs.indexing import count_rows
+from ._inputs.parameters import Mask, check_choice
+from ._inputs.scores import (
     SCORE_TYPES,
     as_score_matrix,
     averaged,
@@ -21,9 +24,6 @@ from .scores import (
     one_score_a_class,
     uncalibrated,
 )
-from .sketch import Sketch
-from .slicing import count_rows
-from .validation import Mask, check_choice
 
 Floats = npt.NDArray[np.float64]
 Fitted = TypeVar("Fitted")

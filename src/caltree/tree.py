@@ -9,27 +9,15 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from . import storage
-from .attribute_calibrator import AttributeCalibrator
-from .attributes import Attributes
-from .choice import OBJECTIVES, Selection, checked_selection, is_number
-from .folds import make_folds
-from .histogram.local import make_tree_here
-from .levels import checked_levels
-from .model import TreeModel
-from .problem import Recipe
-from .scores import (
-    EXTREMES,
-    SCORE_TYPES,
-    ScoreType,
-    as_score_matrix,
-    offset,
-    regressors,
-)
-from .selection import Made, make_tree
-from .sketch import Sketch
-from .text import levels_text, selection_text, tree_text
-from .validation import (
+from ._attribute_base import AttributeCalibrator
+from ._fitted import storage
+from ._fitted.fingerprint import Sketch
+from ._fitted.model import TreeModel
+from ._fitted.text import levels_text, selection_text, tree_text
+from ._histogram.local import make_tree_here
+from ._inputs.attributes import Attributes
+from ._inputs.folds import make_folds
+from ._inputs.parameters import (
     check_bins,
     check_choice,
     check_count,
@@ -39,6 +27,11 @@ from .validation import (
     check_penalty,
     check_size,
 )
+from ._inputs.scores import EXTREMES, SCORE_TYPES, ScoreType, as_score_matrix, offset, regressors
+from ._training.averaging import checked_levels
+from ._training.do_no_harm import OBJECTIVES, Selection, checked_selection, is_number
+from ._training.fit_tree import Made, make_tree
+from ._training.settings import Recipe
 
 Floats = npt.NDArray[np.float64]
 

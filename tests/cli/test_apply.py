@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from caltree import CalibrationTree
-from caltree.cli import sources, streaming
+from caltree.cli.io import sources, streaming
 
 from .conftest import make_visits, write
 

@@ -179,7 +179,7 @@ def test_a_model_without_a_label_asks_for_it(complaint, stored_model, tmp_path):
 
 @pytest.mark.usefixtures("new")
 def test_a_terminal_gets_no_bytes_it_cannot_show(complaint, model, monkeypatch):
-    monkeypatch.setattr("caltree.cli.targets.is_terminal", lambda: True)
+    monkeypatch.setattr("caltree.cli.io.targets.is_terminal", lambda: True)
     line = complaint("apply", model, "new.parquet", "--out", "-", code=2)
     assert line.startswith(
         "standard output is a terminal, which cannot show parquet; use --out FILE"
@@ -222,7 +222,7 @@ def test_an_interrupted_demonstration_has_the_code_of_others(run, monkeypatch):
     def compare():
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("caltree.demo.compare", compare)
+    monkeypatch.setattr("caltree.cli.demo_data.compare", compare)
     result = run("demo", "--no-plot")
     assert result.exit_code == 130 and result.stderr.endswith("caltree: interrupted\n")
 

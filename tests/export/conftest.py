@@ -2,7 +2,7 @@
 
 import pytest
 
-from .databases import DuckDB, PostgreSQL, Sqlite, postgresql_server
+from ..support.databases import DuckDB, PostgreSQL, Sqlite, postgresql_server
 
 
 @pytest.fixture(scope="session")

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from caltree import CalibrationForest, IdentityCalibrator
-from caltree.export.onnx_model import to_onnx
+from caltree.export.onnx.api import to_onnx
 
-from ..forests import few
-from ..helpers import fixed_tree, make_rows
-from .cases import CASES, fitted, hostile_rows
-from .onnx_cases import MISSING, feeds, probabilities, session, single
+from ..support.export_cases import CASES, fitted, hostile_rows
+from ..support.forests import few
+from ..support.onnx_cases import MISSING, feeds, probabilities, session, single
+from ..support.trees import fixed_tree, make_rows
 
 LARGE = {"averaged", "averaged, ten classes", "published, ten classes", "forest"}
 

@@ -29,11 +29,11 @@ from caltree import (
     IsotonicScaling,
     PlattScaling,
 )
-from caltree.export.onnx_converter import register_converter
+from caltree.export.onnx.converter import register_converter
 
-from ..classifiers import Told
-from ..helpers import FIXED
-from .onnx_cases import checked
+from ..support.classifiers import Told
+from ..support.onnx_cases import checked
+from ..support.trees import FIXED
 
 LABELS = np.array(["ant", "bee", "çat"])
 QUICK = LogisticRegression(tol=0.01)

@@ -11,13 +11,13 @@ from sklearn.exceptions import NotFittedError
 
 import caltree
 from caltree import CalibrationTree, IsotonicScaling, PlattScaling
-from caltree.export import onnx_checks
-from caltree.export.onnx_model import to_onnx
+from caltree.export.onnx import checks as onnx_checks
+from caltree.export.onnx.api import to_onnx
 
-from ..classifiers import Told
-from ..forests import few
-from ..helpers import fixed_tree, make_frame, make_rows
-from .onnx_cases import MISSING, feeds, probabilities, session
+from ..support.classifiers import Told
+from ..support.forests import few
+from ..support.onnx_cases import MISSING, feeds, probabilities, session
+from ..support.trees import fixed_tree, make_frame, make_rows
 
 HOSTILE = ["scores", "", "probabilities", "scores_", "Cast_0", "two\nlines \"'`;", "Ünicode 😀"]
 

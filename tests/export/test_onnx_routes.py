@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 
 from caltree import CalibrationTree
-from caltree.attributes import Attribute, Attributes
-from caltree.export.onnx_model import to_onnx
-from caltree.model import TreeModel
+from caltree._fitted.model import TreeModel
+from caltree._inputs.attributes import Attribute, Attributes
+from caltree.export.onnx.api import to_onnx
 
-from ..helpers import fixed_tree
-from .onnx_cases import MISSING, probabilities
+from ..support.onnx_cases import MISSING, probabilities
+from ..support.trees import fixed_tree
 
 GRID = [-1.5, -0.0, 0.1, 2.0**-24, 7.0]
 TOWNS = [f"town {number}" for number in range(12)]

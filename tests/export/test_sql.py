@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 from caltree import CalibrationForest, CalibrationTree, IdentityCalibrator, PlattScaling
-from caltree.export.sql_dialects import DIALECTS
-from tests.helpers import fixed_tree, make_rows
+from caltree.export.sql.dialects import DIALECTS
+from tests.support.trees import fixed_tree, make_rows
 
-from .cases import CASES, fitted, hostile_rows
-from .databases import DuckDB
+from ..support.databases import DuckDB
+from ..support.export_cases import CASES, fitted, hostile_rows
 
 TOLERANCE = 1e-12
 FULL_SIZE = ["averaged", "leaves, ten classes"]

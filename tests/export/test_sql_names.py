@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caltree import CalibrationTree, IdentityCalibrator, IsotonicScaling
-from caltree.export.sql_dialects import DIALECTS, unused
-from tests.helpers import fixed_tree
+from caltree.export.sql.dialects import DIALECTS, unused
+from tests.support.trees import fixed_tree
 
-from .cases import INJECTION
-from .databases import Sqlite
+from ..support.databases import Sqlite
+from ..support.export_cases import INJECTION
 
 TEXTS = ["O'Hara", "'; DROP TABLE t; --", "back\\slash", "\\'", "two\nlines\r\n", "tab\t", "%s %%"]
 TEXTS += ["Zoë", "😀", '"', "`", "", " ", "a''b", "$1", ":name", "?", "{}", "/* */", "--"]

@@ -8,9 +8,9 @@ from scipy.special import expit, softmax
 
 from caltree.metrics import log_loss, rmse
 
-from ..helpers import CalibrationTree, assert_probabilities, make_frame, make_rows
-from ..local_trees import chosen, noise, rows_with_shift
-from .cases import chunks_of, fixed_histogram_tree, histogram_tree
+from ..support.default_trees import chosen, noise, rows_with_shift
+from ..support.histogram_cases import chunks_of, fixed_histogram_tree, histogram_tree
+from ..support.trees import CalibrationTree, assert_probabilities, make_frame, make_rows
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caltree.folds import hashed_folds
-from caltree.histogram import local
-from caltree.histogram.making import make_tree
-from caltree.histogram.pools import LocalPool
+from caltree._histogram import local
+from caltree._histogram.engine import make_tree
+from caltree._histogram.pool import LocalPool
+from caltree._inputs.folds import hashed_folds
 
-from ..helpers import make_frame, make_rows
-from ..local_trees import fitted
-from .cases import Problem, chunks_of, examples, histogram_tree, problems
+from ..support.default_trees import fitted
+from ..support.histogram_cases import Problem, chunks_of, examples, histogram_tree, problems
+from ..support.trees import make_frame, make_rows
 
 
 @examples(30)
@@ -139,6 +139,6 @@ def test_threads_are_no_more_than_chunks():
         pools.append(pool)
         return make_tree(pool, plan, known, recipe)
 
-    with patch("caltree.histogram.local.make_tree", watched), chunks_of(100):
+    with patch("caltree._histogram.local.make_tree", watched), chunks_of(100):
         histogram_tree(n_jobs=8).fit(X, y, scores)
     assert pools[0]._threads == 2

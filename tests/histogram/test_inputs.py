@@ -13,11 +13,12 @@ import pytest
 from scipy import sparse
 
 from caltree import CalibrationTree
-from caltree.histogram import bins, local
+from caltree._histogram import binning as bins
+from caltree._histogram import local
 
-from ..helpers import assert_same, make_frame, make_rows
-from ..local_trees import rows_with_shift
-from .cases import chunks_of, histogram_tree
+from ..support.default_trees import rows_with_shift
+from ..support.histogram_cases import chunks_of, histogram_tree
+from ..support.trees import assert_same, make_frame, make_rows
 
 N_ROWS = 900
 

@@ -16,14 +16,14 @@
 #include <span>
 #include <vector>
 
-#include "binning.hpp"
-#include "chunk.hpp"
-#include "class_histogram.hpp"
-#include "histogram.hpp"
-#include "kernels.hpp"
-#include "level.hpp"
-#include "random.hpp"
-#include "sums.hpp"
+#include "data/binning.hpp"
+#include "data/random.hpp"
+#include "histogram/chunk.hpp"
+#include "histogram/class_histogram.hpp"
+#include "histogram/histogram.hpp"
+#include "histogram/routing.hpp"
+#include "histogram/sums.hpp"
+#include "kernels/kernels.hpp"
 
 using namespace caltree;
 

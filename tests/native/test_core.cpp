@@ -15,13 +15,13 @@
 #include <span>
 #include <vector>
 
-#include "folds.hpp"
-#include "grow.hpp"
-#include "iterations.hpp"
-#include "kernels.hpp"
-#include "models.hpp"
-#include "predict.hpp"
-#include "prune.hpp"
+#include "data/folds.hpp"
+#include "kernels/kernels.hpp"
+#include "published/grow.hpp"
+#include "published/iterations.hpp"
+#include "published/models.hpp"
+#include "tree/predict.hpp"
+#include "tree/prune.hpp"
 
 using namespace caltree;
 

@@ -11,13 +11,13 @@
 #include <span>
 #include <vector>
 
-#include "bins.hpp"
-#include "finished.hpp"
-#include "forest.hpp"
-#include "grow.hpp"
-#include "local.hpp"
-#include "predict.hpp"
-#include "prune.hpp"
+#include "data/bins.hpp"
+#include "published/grow.hpp"
+#include "shrunken/grower.hpp"
+#include "tree/collapse.hpp"
+#include "tree/forest.hpp"
+#include "tree/predict.hpp"
+#include "tree/prune.hpp"
 
 using namespace caltree;
 

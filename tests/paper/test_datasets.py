@@ -17,7 +17,7 @@ import pytest
 
 from caltree.paper import datasets, published
 from caltree.paper.datasets import NAMES, load
-from tests import fixture_files
+from tests.support import fixtures as fixture_files
 
 pytest.importorskip("arff", reason="liac-arff reads the files")
 

@@ -18,9 +18,9 @@ from caltree.paper.experiment import Plan, carry_out, remaining, shape_of
 from caltree.paper.generators import rdg1
 from caltree.paper.protocol import run_fold
 from caltree.paper.store import Cell, Store
-from tests.clusters import small_cluster
-from tests.paper import processes
-from tests.paper.small_data import write_arff, write_data
+from tests.support import paper_processes as processes
+from tests.support.dask_cluster import small_cluster
+from tests.support.paper_data import write_arff, write_data
 
 SCRIPT = Path(sysconfig.get_path("scripts")) / "caltree"
 

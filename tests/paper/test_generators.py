@@ -8,7 +8,7 @@ import pytest
 
 from caltree.paper import generators
 from caltree.paper.generators import led24, rdg1
-from tests import fixture_files
+from tests.support import fixtures as fixture_files
 
 N_MANY = 20_000
 # Four standard deviations of a share of so many rows.

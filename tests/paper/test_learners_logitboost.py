@@ -14,7 +14,7 @@ from caltree.paper.learners.splits import Presorted
 from caltree.paper.learners.stumps import fit_stump
 from caltree.paper.learners.trees import fit_tree
 
-from ..fixture_files import OPEN, UCI, load, name_of
+from ..support.fixtures import OPEN, UCI, load, name_of
 
 STUMPS = [path for path in OPEN + UCI if "boosted_stumps" in name_of(path)]
 TREES = [path for path in OPEN + UCI if "boosted_trees" in name_of(path)]

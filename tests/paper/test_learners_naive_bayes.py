@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 from caltree.paper.learners import NaiveBayes
 
-from ..fixture_files import OPEN, UCI, load, name_of
+from ..support.fixtures import OPEN, UCI, load, name_of
 
 FIXTURES = [path for path in OPEN + UCI if "naive_bayes" in name_of(path)]
 

@@ -11,7 +11,7 @@ from sklearn.model_selection import cross_val_predict
 
 from caltree.paper.learners import SVM, LogitBoost, NaiveBayes
 
-from ..helpers import make_frame, make_rows
+from ..support.trees import make_frame, make_rows
 
 LEARNERS = {
     "naive Bayes": NaiveBayes(),

@@ -15,7 +15,7 @@ from caltree import cli
 from caltree.paper import command, datasets, experiment, figures, protocol, published
 from caltree.paper.generators import rdg1
 from caltree.paper.store import Cell, Shape, Store
-from tests.paper.small_data import write_arff, write_data
+from tests.support.paper_data import write_arff, write_data
 
 RUN = ["run", "--learners", "naive_bayes", "--calibrators", "none", "--runs", "1", "--folds", "2"]
 

@@ -25,7 +25,7 @@ from caltree.paper.protocol import (
     score,
     seed_of,
 )
-from tests.helpers import assert_probabilities
+from tests.support.trees import assert_probabilities
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from caltree.paper.store import Cell, Shape, Store, paired
-from tests.paper import processes
+from tests.support import paper_processes as processes
 
 psutil = pytest.importorskip("psutil")
 

@@ -16,10 +16,10 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import LinearSVC
 
 from caltree import CalibratedClassifier, CalibrationForest, IsotonicScaling, PlattScaling
+from caltree._inputs.scores import uncalibrated
 from caltree.plot import plot_regions
-from caltree.scores import uncalibrated
-from tests.helpers import fixed_tree, make_rows
-from tests.plot.looking import assert_readable, no_figure_is_open
+from tests.support.figures import assert_readable, no_figure_is_open
+from tests.support.trees import fixed_tree, make_rows
 
 
 def made_frame(n_rows=500, seed=0):

@@ -15,8 +15,8 @@ from caltree import CalibratedClassifier, CalibrationForest, CalibrationTree, Pl
 from caltree.plot import plot_tree
 from caltree.plot.boxes import draw_new
 from caltree.plot.layout import Box
-from tests.helpers import fixed_boosted_tree, fixed_tree, make_frame, make_rows
-from tests.plot.looking import assert_readable, extent_of, no_figure_is_open
+from tests.support.figures import assert_readable, extent_of, no_figure_is_open
+from tests.support.trees import fixed_boosted_tree, fixed_tree, make_frame, make_rows
 
 both_engines = pytest.mark.parametrize(
     "make", [fixed_boosted_tree, fixed_tree], ids=["boosted", "shrunken"]

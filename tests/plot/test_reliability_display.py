@@ -15,9 +15,9 @@ from sklearn.svm import LinearSVC
 
 from caltree import CalibratedClassifier, CalibrationTree, IdentityCalibrator, PlattScaling
 from caltree.plot import ReliabilityDisplay
-from caltree.plot.cases import wilson_interval
+from caltree.plot.reliability_data import wilson_interval
 from caltree.reliability import reliability_curve
-from tests.plot.looking import assert_readable, no_figure_is_open
+from tests.support.figures import assert_readable, no_figure_is_open
 
 CLASSES = ["ant", "bee", "cat"]
 

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from .scenes import SCENES
+from ..support.report_scenes import SCENES
 
 ARGUMENTS = (
     "--no-sandbox",

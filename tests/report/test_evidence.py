@@ -18,11 +18,11 @@ from caltree import (
 from caltree.metrics import log_loss, rmse
 from caltree.report import report
 from caltree.report.evidence import _verdict
-from caltree.report.measures import axis_end, log_losses, paired_gain, wilson
-from caltree.report.sentences import count, percent
+from caltree.report.intervals import axis_end, log_losses, paired_gain, wilson
+from caltree.report.wording import count, percent
 
-from ..helpers import fixed_tree, make_rows
-from .scenes import SCENES, make_table, trained
+from ..support.report_scenes import SCENES, make_table, trained
+from ..support.trees import fixed_tree, make_rows
 
 
 @pytest.mark.parametrize("scene", SCENES)

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from caltree.text import printable
+from caltree._fitted.text import printable
 
-from .scenes import HOSTILE, SCENES
+from ..support.report_scenes import HOSTILE, SCENES
 
 every_scene = pytest.mark.parametrize("scene", SCENES)
 

@@ -19,7 +19,7 @@ from caltree import (
 )
 from caltree.report import Report, report
 
-from ..helpers import fixed_tree, make_rows
+from ..support.trees import fixed_tree, make_rows
 
 X, Y, SCORES = make_rows(120)
 TREE = fixed_tree(max_depth=1).fit(X, Y, SCORES)

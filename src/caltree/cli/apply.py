@@ -6,7 +6,7 @@ import click
 
 from . import options
 from .command import Command
-from .formats import STANDARD, STREAM, Format, of_path
+from .io.formats import STANDARD, STREAM, Format, of_path
 
 
 @click.command(cls=Command)
@@ -51,10 +51,10 @@ def apply(
     Example:
       caltree apply model.json new.parquet --out calibrated.parquet
     """
+    from .io.sources import open_source
+    from .io.streaming import calibrate
+    from .io.targets import check_target, check_terminal
     from .models import read_model
-    from .sources import open_source
-    from .streaming import calibrate
-    from .targets import check_target, check_terminal
 
     check_target(out, table, model)
     known = read_model(model)

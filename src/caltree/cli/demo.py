@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..files import beside_of, write_whole
+from .._fitted.files import beside_of, write_whole
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from ..demo import Comparison, Quality
+    from .demo_data import Comparison, Quality
 
 _ENDINGS = (".png", ".pdf", ".svg")
 
@@ -73,13 +73,13 @@ def _compare() -> Comparison:
     from rich.console import Console
 
     with Console(stderr=True).status("Calibrating ..."):
-        from ..demo import compare
+        from .demo_data import compare
 
         return compare()
 
 
 def _draw(comparison: Comparison, file_format: str) -> bytes:
-    from ..demo import draw
+    from .demo_data import draw
 
     return draw(comparison, file_format)
 
@@ -87,7 +87,7 @@ def _draw(comparison: Comparison, file_format: str) -> bytes:
 def _show(comparison: Comparison) -> None:
     from rich.console import Console
 
-    from ..demo import N_TRAINING, SHOWN_DEPTH
+    from .demo_data import N_TRAINING, SHOWN_DEPTH
 
     click.echo(
         f"{N_TRAINING:,} made-up loans: a naive Bayes model estimates the probability of a "

@@ -39,10 +39,10 @@ def evaluate(
       caltree evaluate model.json held_out.csv
     """
     from .errors import working
+    from .io.sources import open_source
     from .measures import as_table, measured
     from .models import read_model
     from .rows import judge, label_and_weight
-    from .sources import open_source
 
     known = read_model(model)
     columns = known.with_columns(scores, attributes)

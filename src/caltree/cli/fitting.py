@@ -10,18 +10,18 @@ import numpy as np
 import pyarrow as pa
 
 from .. import CalibrationForest, CalibrationTree, IsotonicScaling, PlattScaling
-from ..attribute_calibrator import AttributeCalibrator
-from . import convert
+from .._attribute_base import AttributeCalibrator
 from .columns import Columns, check_number, check_order, class_in_name, guess_label, guess_scores
-from .convert import Where
 from .errors import CommandError, working
+from .io import convert
+from .io.convert import Where
+from .io.sources import Source, open_source
+from .io.targets import check_target
 from .measures import as_table, measured
 from .models import write_model
 from .progress import busy
 from .report import check_report, write_report
 from .rows import Labelled, whole_table
-from .sources import Source, open_source
-from .targets import check_target
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,7 @@ def _say(
         lines.append(f"  weight      {columns.weight}")
     click.echo("\n".join(lines), err=True)
     if held_out is not None:
-        from ..scores import uncalibrated
+        from .._inputs.scores import uncalibrated
 
         before = uncalibrated(held_out.scores, len(classes), calibrator.score_type_)
         after = calibrator.predict_proba(held_out.table, held_out.scores)

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from .columns import Columns
-from .convert import Floats, Where, as_learned, scores
 from .errors import working
+from .io.convert import Floats, Where, as_learned, scores
+from .io.sources import Source
 from .models import Model
-from .sources import Source
 
 
 @dataclass(frozen=True)

@@ -9,21 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import (
-    CalibrationForest,
-    CalibrationTree,
-    IdentityCalibrator,
-    IsotonicScaling,
-    PlattScaling,
-    storage,
-)
-from ..attribute_calibrator import AttributeCalibrator
-from ..attributes import Attributes
-from ..calibrator import Calibrator
-from ..files import write_whole
+from .. import CalibrationForest, CalibrationTree, IdentityCalibrator, IsotonicScaling, PlattScaling
+from .._attribute_base import AttributeCalibrator
+from .._base import Calibrator
+from .._fitted import storage
+from .._fitted.files import write_whole
+from .._inputs.attributes import Attributes
 from .columns import Columns
 from .errors import CommandError, reading, writing
-from .formats import STANDARD
+from .io.formats import STANDARD
 
 _PACKAGE = "caltree."
 _KINDS: dict[str, type[Calibrator]] = {

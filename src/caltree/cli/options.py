@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from .columns import names_between_commas
-from .formats import CHOICES
+from .io.formats import CHOICES
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 

@@ -44,11 +44,11 @@ def report(
     Example:
       caltree report model.json held_out.csv --out report.html
     """
+    from .io.sources import open_source
+    from .io.targets import check_target
     from .models import read_model
     from .progress import busy
     from .rows import label_and_weight, read_labelled
-    from .sources import open_source
-    from .targets import check_target
 
     check_report(out)
     check_target(out, table, model)

@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..scores import uncalibrated
+from .._inputs.scores import uncalibrated
 from .columns import Columns
-from .convert import Floats, Where, known_labels, weights
 from .errors import CommandError, reading
 from .inputs import Inputs
+from .io.convert import Floats, Where, known_labels, weights
+from .io.sources import Source
 from .models import Model
-from .sources import Source
 
 
 @dataclass(frozen=True)

@@ -17,15 +17,15 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .. import classifier
-from ..calibrator import Calibrator
-from ..classes import all_classes, present_classes, scores_of
-from ..folds import check_folds
-from ..out_of_fold import Classes, Floats, Method, refuse_pairs, score_kind
-from ..routing import routed, weights_of_calibration
-from ..scores import ScoreType
-from ..sketch import Sketch, Smallest, table_hashes
-from ..slicing import Columns, take_rows
-from ..validation import check_count
+from .._base import Calibrator
+from .._classifier.absent_classes import all_classes, present_classes, scores_of
+from .._classifier.metadata import routed, weights_of_calibration
+from .._classifier.out_of_fold import Classes, Floats, Method, refuse_pairs, score_kind
+from .._fitted.fingerprint import Sketch, Smallest, table_hashes
+from .._inputs.folds import check_folds
+from .._inputs.indexing import Columns, take_rows
+from .._inputs.parameters import check_count
+from .._inputs.scores import ScoreType
 from .collections import aligned, current_client, joined, lazy_matrix, partitions, rebuilt
 from .pool import merge
 from .preparing import Known, look, merge_seen, merge_smallest

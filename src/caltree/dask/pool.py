@@ -16,9 +16,9 @@ from typing import Any, TypeAlias
 from dask.sizeof import sizeof
 from distributed import Client, Future, wait
 
-from ..histogram.chunks import Rows, Wholes
-from ..histogram.plan import Plan
-from ..histogram.pools import Finish, Question, total_of
+from .._histogram.chunk import Rows, Wholes
+from .._histogram.plan import Plan
+from .._histogram.pool import Finish, Question, total_of
 
 Group: TypeAlias = tuple[Rows, ...]
 

@@ -14,9 +14,9 @@ from distributed import Client
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from ..folds import hashed_folds
-from ..out_of_fold import Classes, Floats, Method, class_scores
-from ..slicing import count_rows, take_rows
+from .._classifier.out_of_fold import Classes, Floats, Method, class_scores
+from .._inputs.folds import hashed_folds
+from .._inputs.indexing import count_rows, take_rows
 from .collections import partitions, rebuilt
 
 Parts: TypeAlias = list[Delayed]

@@ -12,9 +12,9 @@ from distributed import Client, Future
 from sklearn.utils.validation import check_is_fitted
 
 from .. import tree
-from ..folds import check_folds, judged_folds, seed_of
-from ..histogram.making import make_tree
-from ..validation import check_count
+from .._histogram.engine import make_tree
+from .._inputs.folds import check_folds, judged_folds, seed_of
+from .._inputs.parameters import check_count
 from .collections import current_client, lazy_matrix, partitions
 from .pool import DaskPool, held, merge
 from .preparing import (

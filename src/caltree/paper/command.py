@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..files import write_whole
+from .._fitted.files import write_whole
 
 if TYPE_CHECKING:
     import click

@@ -17,7 +17,7 @@ from urllib.error import URLError
 import numpy as np
 import numpy.typing as npt
 
-from ..validation import check_choice
+from .._inputs.parameters import check_choice
 from .published import sizes
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from functools import lru_cache
 
 import joblib
 
-from ..cluster import workers
 from .datasets import DataSet, check_available, load
 from .protocol import Outcome, run_fold
 from .store import Cell, Shape, Store
+from .workers import workers
 
 
 @dataclass(frozen=True)

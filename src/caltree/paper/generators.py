@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..validation import check_count, check_size
+from .._inputs.parameters import check_count, check_size
 from .datasets import DataSet, Table, to_data_set
 
 Floats = npt.NDArray[np.float64]

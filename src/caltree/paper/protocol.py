@@ -14,9 +14,16 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import StratifiedKFold
 
-from ..calibrator import Calibrator
+from .._base import Calibrator
+from .._classifier.out_of_fold import (
+    Task,
+    class_scores,
+    make_folds,
+    score_kind,
+    score_method,
+    train,
+)
 from ..metrics import brier_score, expected_calibration_error, log_loss, rmse
-from ..out_of_fold import Task, class_scores, make_folds, score_kind, score_method, train
 from ..scaling import IdentityCalibrator, IsotonicScaling, PlattScaling
 from ..tree import CalibrationTree
 from .datasets import DataSet

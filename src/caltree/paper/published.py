@@ -11,7 +11,7 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, cast
 
-from ..validation import check_choice
+from .._inputs.parameters import check_choice
 
 Mark: TypeAlias = Literal["win", "draw", "loss"]
 

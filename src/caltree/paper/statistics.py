@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy.special import stdtr
 from scipy.stats import binomtest
 
-from ..validation import check_count
+from .._inputs.parameters import check_count
 
 Floats = npt.NDArray[np.float64]
 

@@ -12,9 +12,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..slicing import chosen_columns
-from ..tables import Categories, Column, Table, read_table
-from ..text import printable
+from .._fitted.text import printable
+from .._inputs.indexing import chosen_columns
+from .._inputs.tables import Categories, Column, Table, read_table
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Indices: TypeAlias = npt.NDArray[np.intp]

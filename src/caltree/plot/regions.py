@@ -12,16 +12,16 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from ..attribute_calibrator import AttributeCalibrator
-from ..calibrator import Calibrator
+from .._attribute_base import AttributeCalibrator
+from .._base import Calibrator
+from .._fitted.model import TreeModel
+from .._inputs.indexing import chosen_columns
+from .._inputs.parameters import check_count, known_labels
+from .._inputs.scores import as_score_matrix, uncalibrated
+from .._inputs.tables import Table, read_table
 from ..classifier import CalibratedClassifier
 from ..forest import CalibrationForest
-from ..model import TreeModel
-from ..scores import as_score_matrix, uncalibrated
-from ..slicing import chosen_columns
-from ..tables import Table, read_table
 from ..tree import CalibrationTree
-from ..validation import check_count, known_labels
 from .plane import Axis, Plane, make_plane
 from .style import check_axes, legend_name, plain, require_matplotlib, shortened
 

@@ -11,13 +11,13 @@ import numpy.typing as npt
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ..calibrator import Calibrator
+from .._base import Calibrator
+from .._inputs.parameters import check_flag
 from ..classifier import CalibratedClassifier
 from ..metrics import Kind
 from ..reliability import ReliabilityCurve, Strategy, reliability_curve
-from ..validation import check_flag
-from .cases import cases_of, check_kind, wilson_interval
 from .panels import Panels, Style
+from .reliability_data import cases_of, check_kind, wilson_interval
 from .style import check_axes, require_matplotlib
 
 Floats = npt.NDArray[np.float64]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..text import printable
+from .._fitted.text import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sklearn.utils.validation import check_is_fitted
 
+from .._fitted.model import TreeModel
+from .._fitted.text import conditions, formulas, printable
+from .._inputs.parameters import check_choice, check_count, check_flag
 from ..classifier import CalibratedClassifier
 from ..forest import CalibrationForest
-from ..model import TreeModel
-from ..text import conditions, formulas, printable
 from ..tree import CalibrationTree
-from ..validation import check_choice, check_count, check_flag
 from .boxes import draw_into, draw_new
 from .layout import Box, Orientation
 from .style import check_axes, require_matplotlib, shortened

@@ -1,5 +1,5 @@
 """The report: one HTML file that says what calibration did, where, and how sure that is."""
 
-from .making import Report, report
+from .api import Report, report
 
 __all__ = ["Report", "report"]

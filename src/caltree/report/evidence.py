@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from .. import __version__
+from .._fitted.conditions import short
 from ..forest import CalibrationForest
 from ..metrics import brier_score, brier_split, expected_calibration_error, log_loss, rmse
 from ..scaling import IdentityCalibrator, IsotonicScaling, PlattScaling
 from ..tree import CalibrationTree
-from . import measures
+from . import intervals as measures
+from .inputs import Rows
 from .regions import find_regions
-from .rows import Rows
-from .words import short
 
 _NAMES = {
     CalibrationTree: "Calibration tree",

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..model import TreeModel
-from ..segments import segments
+from .._fitted import conditions as words
+from .._fitted.model import TreeModel
+from .._fitted.segments import segments
+from .._inputs.parameters import Floats
 from ..tree import CalibrationTree
-from ..validation import Floats
-from . import words
-from .rows import Rows
+from .inputs import Rows
 
 # By an attribute of more categories, rows are divided too finely to read.
 _MOST_CATEGORIES = 200

@@ -9,9 +9,9 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ... import attributes
-from ...tables import read_table
-from ...validation import check_labels, check_weights
+from ..._inputs import attributes
+from ..._inputs.parameters import check_labels, check_weights
+from ..._inputs.tables import read_table
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]

@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from scipy.special import softmax
 
-from ...validation import check_choice, check_count
+from ..._inputs.parameters import check_choice, check_count
 from .base import Floats, Learner
 from .splits import Presorted
 from .stumps import Stump, fit_stump

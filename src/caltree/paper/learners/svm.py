@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 
-from ...attributes import Attributes
+from ..._inputs.attributes import Attributes
 from .base import Floats, Indices, Learner
 
 _POWERS = tuple(10.0**power for power in range(-2, 3))

@@ -1,0 +1,1 @@
+"""From classifiers to scores: response methods, out-of-fold scores, metadata, absent classes."""

@@ -1,0 +1,82 @@
+"""What each classifier's `fit` and the splitter are given beside X and y."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import sklearn
+from sklearn.utils.metadata_routing import process_routing
+from sklearn.utils.validation import has_fit_parameter
+
+from .._inputs.indexing import count_rows
+
+
+def routed(
+    owner: Any,
+    estimators: dict[str, Any],
+    n_rows: int,
+    sample_weight: Any,
+    groups: Any,
+    fit_params: dict[str, Any],
+) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
+    """The parameters of each classifier's `fit`, and those of the splitter's `split`.
+
+    With scikit-learn's metadata routing enabled, everything goes where it was requested. Without
+    it, weights go to every classifier that takes them, groups to the splitter, and all else to
+    every classifier.
+    """
+    if groups is not None and count_rows(groups, "groups") != n_rows:
+        raise ValueError(
+            f"groups must have one group for each of the {n_rows} rows of X, "
+            f"got {count_rows(groups, 'groups')}"
+        )
+    given = {"sample_weight": sample_weight, "groups": groups, **fit_params}
+    given = {name: value for name, value in given.items() if value is not None}
+    split_params = {} if groups is None else {"groups": groups}
+    if sklearn.get_config()["enable_metadata_routing"]:
+        found = process_routing(owner, "fit", **given)
+        split_params |= found["splitter"]["split"]
+        return {name: dict(found[name]["fit"]) for name in estimators}, split_params
+    params = {name: dict(fit_params) for name in estimators}
+    # No comprehension: whether it has a frame of its own depends on the version of Python.
+    for name, estimator in estimators.items():
+        params[name] |= _weights(estimator, sample_weight, "only the calibration is weighted")
+    return params, split_params
+
+
+def weights_of_calibration(calibrator: Any, sample_weight: Any) -> dict[str, Any]:
+    """The weights as a calibrator's `fit` takes them, with a warning of one that takes none."""
+    return _weights(calibrator, sample_weight, "only the classifier is weighted")
+
+
+def _weights(estimator: Any, sample_weight: Any, consequence: str) -> dict[str, Any]:
+    if sample_weight is None:
+        return {}
+    parameter = weight_parameter(estimator)
+    if parameter is not None:
+        return {parameter: sample_weight}
+    warnings.warn(
+        f"{type(estimator).__name__} takes no sample_weight: it is trained as if all rows of "
+        f"positive weight counted once, and {consequence}",
+        UserWarning,
+        stacklevel=4,
+    )
+    return {}
+
+
+def weight_parameter(estimator: Any) -> str | None:
+    """What a classifier's `fit` calls the weights: a pipeline names the step that takes them."""
+    # Imported here: they would be half of the time that importing caltree takes.
+    from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+    from sklearn.pipeline import Pipeline
+
+    if has_fit_parameter(estimator, "sample_weight"):
+        return "sample_weight"
+    if isinstance(estimator, GridSearchCV | RandomizedSearchCV):
+        return weight_parameter(estimator.estimator)
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        inner = None if isinstance(last, str) or last is None else weight_parameter(last)
+        return None if inner is None else f"{name}__{inner}"
+    return None

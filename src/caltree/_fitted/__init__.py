@@ -1,0 +1,1 @@
+"""The fitted model as plain arrays, and its readers: prediction, text, storage."""

@@ -1,0 +1,157 @@
+"""Regions of a tree in plain words, each attribute named once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .._inputs.attributes import Attribute
+from .._inputs.parameters import Mask
+from .model import TreeModel
+from .text import printable
+
+_MOST_CATEGORIES = 8
+_MOST_EXCLUDED = 3
+_LONGEST = 60
+_EVERYTHING = "all rows"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What is left of one attribute on the way to a node."""
+
+    low: float = -math.inf
+    """Numbers must be above it."""
+    high: float = math.inf
+    """And not above it."""
+    categories: frozenset[int] | None = None
+    """The categories left; None for all."""
+    is_missing: bool | None = None
+    """Whether missing values are here: alone if nothing else is; None if there were none."""
+    is_known: bool = True
+    """Whether anything but missing values is here."""
+
+
+def regions(tree: TreeModel, gaps: Mask) -> dict[int, dict[int, Limits]]:
+    """The limits of every node, by attribute, in the order in which they are met.
+
+    Parameters
+    ----------
+    tree : TreeModel
+        The tree.
+    gaps : ndarray of bool
+        The attributes of which values are missing in the rows at hand: where these go is told
+        even if there were none in training.
+    """
+    found: dict[int, dict[int, Limits]] = {0: {}}
+    for node in range(tree.n_nodes):
+        for child, attribute, limits in _children(tree, node, found[node], gaps):
+            found[child] = {**found[node], attribute: limits}
+    return found
+
+
+def branches(tree: TreeModel, node: int, gaps: Mask) -> list[str]:
+    """What sends a row to each child of a node."""
+    column = tree.attributes.columns[tree.attribute[node]]
+    return [condition(column, limits) for _, _, limits in _children(tree, node, {}, gaps)]
+
+
+def _children(
+    tree: TreeModel, node: int, here: dict[int, Limits], gaps: Mask
+) -> Iterator[tuple[int, int, Limits]]:
+    attribute = int(tree.attribute[node])
+    if attribute < 0:
+        return
+    before = here.get(attribute, Limits())
+    categories = tree.attributes.columns[attribute].categories
+    for branch in range(int(tree.n_children[node])):
+        if categories:
+            begin = int(tree.table[node])
+            taken = tree.branches[begin : begin + len(categories)] == branch
+            left = frozenset(np.flatnonzero(taken).tolist())
+            if before.categories is not None:
+                left &= before.categories
+            limits = replace(before, categories=left, is_known=bool(left))
+        else:
+            limits = _half(before, float(tree.threshold[node]), branch)
+        if tree.missing_rows[node] > 0 or gaps[attribute]:
+            # What went another way before does not come back.
+            comes_by = before.is_missing is not False and int(tree.missing[node]) == branch
+            limits = replace(limits, is_missing=comes_by)
+        yield int(tree.first_child[node]) + branch, attribute, limits
+
+
+def _half(before: Limits, threshold: float, branch: int) -> Limits:
+    if threshold == np.finfo(np.float64).max:
+        return replace(before, is_known=before.is_known and branch == 0, is_missing=branch == 1)
+    if branch == 0:
+        return replace(before, high=min(before.high, threshold))
+    return replace(before, low=max(before.low, threshold))
+
+
+def conditions(here: dict[int, Limits], columns: Sequence[Attribute]) -> list[str]:
+    """What a row of a region fulfils, one condition an attribute."""
+    return [condition(columns[attribute], limits) for attribute, limits in here.items()]
+
+
+def short(name: Any) -> str:
+    """A name that can be printed, cut where it would fill the page."""
+    text = printable(name)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def with_short_names(column: Attribute) -> Attribute:
+    """An attribute to be written about."""
+    categories = column.categories and tuple(map(short, column.categories))
+    return replace(column, name=short(column.name), categories=categories)
+
+
+def joined(parts: Sequence[str]) -> str:
+    """Conditions as one sentence."""
+    return " and ".join(parts) or _EVERYTHING
+
+
+def condition(column: Attribute, limits: Limits) -> str:
+    """What is left of an attribute, in words."""
+    name = short(column.name)
+    if not limits.is_known:
+        return f"{name} is missing"
+    if column.categories:
+        text = _of_categories(name, column, limits.categories)
+    elif limits.low == -math.inf and limits.high == math.inf:
+        return f"{name} is known"
+    else:
+        text = _of_numbers(name, limits.low, limits.high)
+    return text + (" or missing" if limits.is_missing else "")
+
+
+def _of_numbers(name: str, low: float, high: float) -> str:
+    digits = 6
+    while f"{low:.{digits}g}" == f"{high:.{digits}g}" and digits < 17:
+        digits += 1
+    if low == -math.inf:
+        return f"{name} <= {high:.{digits}g}"
+    if high == math.inf:
+        return f"{name} > {low:.{digits}g}"
+    return f"{low:.{digits}g} < {name} <= {high:.{digits}g}"
+
+
+def _of_categories(name: str, column: Attribute, left: frozenset[int] | None) -> str:
+    every = [short(category) for category in column.categories or ()]
+    inside = [text for code, text in enumerate(every) if left is None or code in left]
+    outside = [text for code, text in enumerate(every) if left is not None and code not in left]
+    if len(inside) == 1:
+        return f"{name} = {inside[0]}"
+    if 0 < len(outside) <= _MOST_EXCLUDED < len(inside):
+        return f"{name} other than {_listed(outside)}"
+    return f"{name} in {_listed(inside)}"
+
+
+def _listed(values: list[str]) -> str:
+    if len(values) > _MOST_CATEGORIES:
+        values = [*values[:_MOST_CATEGORIES], f"{len(values) - _MOST_CATEGORIES} more"]
+    return ", ".join(values)

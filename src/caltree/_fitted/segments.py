@@ -1,0 +1,108 @@
+"""Segments of rows, by one attribute each, and what is said of them before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from .._inputs.attributes import Attribute, Attributes
+from .text import printable
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+
+def segment_table(
+    known: Attributes,
+    matrix: Floats,
+    truth: Floats,
+    before: Floats,
+    after: Floats,
+    weights: Floats,
+    classes: list[Any],
+    max_segments: int,
+) -> list[dict[str, Any]]:
+    """Compare what was said with what happened, in every segment of every attribute.
+
+    Parameters
+    ----------
+    known : Attributes
+        The attributes.
+    matrix : ndarray of shape (n, d)
+        The encoded rows.
+    truth, before, after : ndarray of shape (n, m)
+        Labels as ones and zeros, uncalibrated and calibrated probabilities.
+    weights : ndarray of shape (n,)
+        How many rows each row counts for.
+    classes : list
+        The labels of the columns.
+    max_segments : int
+        The most segments of a numeric attribute.
+
+    Returns
+    -------
+    list of dict
+        One a segment, the most harmful first.
+    """
+    table = []
+    for column, attribute in enumerate(known.columns):
+        for condition, rows in segments(attribute, matrix[:, column], max_segments):
+            share = weights[rows]
+            if not share.any():
+                continue
+            means = [np.average(part[rows], axis=0, weights=share) for part in (truth, before)]
+            worst = int(np.abs(means[1] - means[0]).argmax())
+            if len(classes) == 2:
+                worst = 1
+            gap = float(means[1][worst] - means[0][worst])
+            table.append(
+                {
+                    "attribute": attribute.name,
+                    "segment": condition,
+                    "rows": float(share.sum()),
+                    "class": classes[worst],
+                    "uncalibrated": float(means[1][worst]),
+                    "observed": float(means[0][worst]),
+                    "calibrated": float(np.average(after[rows, worst], weights=share)),
+                    "harm": float(share.sum() * gap**2),
+                }
+            )
+    return sorted(table, key=lambda row: -row["harm"])
+
+
+def segments(attribute: Attribute, values: Floats, max_segments: int) -> Iterator[tuple[str, Mask]]:
+    """The conditions that divide rows by one attribute, and who fulfils each; none is empty."""
+    name = printable(attribute.name)
+    missing = np.isnan(values)
+    if attribute.categories:
+        for code, category in enumerate(attribute.categories):
+            rows = values == code
+            if rows.any():
+                yield f"{name} = {printable(category)}", rows
+    elif not missing.all():
+        yield from _intervals(name, values, max_segments)
+    if missing.any():
+        yield f"{name} is missing", missing
+
+
+def _intervals(name: str, values: Floats, max_segments: int) -> Iterator[tuple[str, Mask]]:
+    distinct = np.unique(values[~np.isnan(values)])
+    if len(distinct) <= max_segments:
+        for value in distinct:
+            yield f"{name} = {value:.6g}", values == value
+        return
+    shares = np.arange(1, max_segments) / max_segments
+    # A cut is one of the values, so that no row lies between two segments.
+    cuts = np.unique(np.nanquantile(values, shares, method="lower"))
+    cuts = cuts[cuts < distinct[-1]]
+    for low, high in zip([-np.inf, *cuts], [*cuts, np.inf], strict=True):
+        rows = (values > low) & (values <= high)
+        if low == -np.inf:
+            yield f"{name} <= {high:.6g}", rows
+        elif high == np.inf:
+            yield f"{name} > {low:.6g}", rows
+        else:
+            yield f"{low:.6g} < {name} <= {high:.6g}", rows

@@ -1,0 +1,209 @@
+"""What must be known of all rows of a table before any of them can be put into bins."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from .._inputs.attributes import Attribute, Attributes
+from .._inputs.indexing import chosen_columns
+from .._inputs.tables import Categories, Category, Column, read_table
+from .binning import Bins, cuts_between, few_values, quantile_cuts
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class NumbersSeen:
+    """Of a column of numbers: the different ones, or None if they are many."""
+
+    values: Floats | None
+
+    def merge(self, other: NumbersSeen, max_bins: int) -> NumbersSeen:
+        """Those of both."""
+        if self.values is None or other.values is None:
+            return NumbersSeen(None)
+        values = np.union1d(self.values, other.values)
+        return NumbersSeen(values if len(values) <= max_bins else None)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether all values are missing."""
+        return self.values is not None and len(self.values) == 0
+
+
+@dataclass(frozen=True)
+class CategoriesSeen:
+    """Of a column of categories: how much weight each has."""
+
+    totals: dict[Category, float]
+    declared: Categories | None
+    """The categories of the column's type, if it has them: they count even without a row."""
+
+    def merge(self, other: CategoriesSeen, max_bins: int) -> CategoriesSeen:
+        """Those of both."""
+        totals = dict(self.totals)
+        for category, total in other.totals.items():
+            totals[category] = totals.get(category, 0.0) + total
+        same = self.declared is not None and self.declared == other.declared
+        return CategoriesSeen(totals, self.declared if same else None)
+
+    def categories(self, name: str) -> Categories:
+        """In the order of their codes."""
+        if self.declared is not None:
+            return self.declared
+        if len({isinstance(category, str) for category in self.totals}) > 1:
+            raise TypeError(
+                f"attribute {name!r} of X holds numbers in some rows and strings in others; "
+                "make them all of one type"
+            )
+        return tuple(sorted(self.totals))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether all values are missing."""
+        return not self.totals
+
+
+Seen: TypeAlias = NumbersSeen | CategoriesSeen
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What some rows tell of the columns of a table; the surveys of several parts merge."""
+
+    labels: tuple[str, ...]
+    names: tuple[str, ...] | None
+    columns: tuple[Seen, ...]
+    max_bins: int
+
+    @classmethod
+    def of(
+        cls,
+        X: Any,
+        keep: Mask | None,
+        weights: Floats | None,
+        categorical_features: Any,
+        max_bins: int,
+    ) -> Survey:
+        """Look at some rows; `weights` are those of the kept ones."""
+        table = read_table(X, "X")
+        nominal = np.zeros(table.shape[1], dtype=bool)
+        if categorical_features is not None:
+            nominal[chosen_columns(categorical_features, table, "categorical_features")] = True
+        labels = tuple(table.label(j) for j in range(table.shape[1]))
+        columns: list[Seen] = []
+        for j, label in enumerate(labels):
+            column = table.column(j, nominal=bool(nominal[j]))
+            values = column.values if keep is None else column.values[keep]
+            if column.categories is None:
+                columns.append(_numbers(values, label, max_bins))
+            else:
+                columns.append(_categories(column, values, weights, label))
+        return cls(labels, table.names, tuple(columns), max_bins)
+
+    def merge(self, other: Survey) -> Survey:
+        """What the rows of both tell."""
+        if (self.labels, self.names) != (other.labels, other.names):
+            raise ValueError(
+                f"X has the attributes {list(self.labels)} in some of its parts and "
+                f"{list(other.labels)} in others; give all parts the same columns"
+            )
+        pairs = zip(self.columns, other.columns, strict=True)
+        merged = tuple(
+            _merged(a, b, label, self.max_bins)
+            for (a, b), label in zip(pairs, self.labels, strict=True)
+        )
+        return Survey(self.labels, self.names, merged, self.max_bins)
+
+    def attributes(self) -> Attributes:
+        """The attributes, still without means to stand in for missing numbers."""
+        columns = []
+        for label, seen in zip(self.labels, self.columns, strict=True):
+            if isinstance(seen, NumbersSeen):
+                columns.append(Attribute(label, None))
+                continue
+            known = seen.categories(label)
+            totals = [seen.totals.get(category, 0.0) for category in known]
+            columns.append(Attribute(label, known, float(np.argmax(totals)) if known else 0.0))
+        return Attributes(tuple(columns), self.names)
+
+
+def merged_survey(surveys: Sequence[Survey]) -> Survey:
+    """What the rows of all parts tell."""
+    return reduce(Survey.merge, surveys)
+
+
+def learned(
+    survey: Survey, known: Attributes, sample: Floats, weights: Floats | None
+) -> tuple[Attributes, Bins]:
+    """The attributes and their bins, by a sample of encoded rows."""
+    columns: list[Attribute] = []
+    cuts: list[Floats | None] = []
+    for j, (attribute, seen) in enumerate(zip(known.columns, survey.columns, strict=True)):
+        if not isinstance(seen, NumbersSeen):
+            columns.append(attribute)
+            cuts.append(None)
+            continue
+        columns.append(Attribute(attribute.name, None, _mean(sample[:, j], weights)))
+        if seen.values is not None:
+            cuts.append(cuts_between(seen.values))
+        else:
+            cuts.append(quantile_cuts(sample[:, j], weights, survey.max_bins))
+    complete = Attributes(tuple(columns), known.names)
+    return complete, Bins.of(cuts, complete.n_categories, complete.fills)
+
+
+def _numbers(values: npt.NDArray[Any], label: str, max_bins: int) -> NumbersSeen:
+    if values.dtype.kind == "f" and np.isinf(values).any():
+        raise ValueError(
+            f"X contains infinity in attribute {label!r}; replace it or mark it missing (NaN)"
+        )
+    return NumbersSeen(few_values(values, max_bins))
+
+
+def _categories(
+    column: Column, values: npt.NDArray[Any], weights: Floats | None, label: str
+) -> CategoriesSeen:
+    categories = column.categories or ()
+    if any(isinstance(category, float) and not math.isfinite(category) for category in categories):
+        raise ValueError(
+            f"X contains infinity among the categories of attribute {label!r}; "
+            "replace it or mark it missing (NaN)"
+        )
+    present = values >= 0
+    weight = None if weights is None else weights[present]
+    totals = np.bincount(values[present], weight, minlength=len(categories))
+    seen = {c: float(t) for c, t in zip(categories, totals, strict=True) if t > 0}
+    return CategoriesSeen(seen, categories if column.declared else None)
+
+
+def _merged(first: Seen, second: Seen, label: str, max_bins: int) -> Seen:
+    if isinstance(first, NumbersSeen) and isinstance(second, NumbersSeen):
+        return first.merge(second, max_bins)
+    if isinstance(first, CategoriesSeen) and isinstance(second, CategoriesSeen):
+        return first.merge(second, max_bins)
+    # A part without a single value may look like either.
+    if first.is_empty or second.is_empty:
+        return second if first.is_empty else first
+    raise TypeError(
+        f"attribute {label!r} of X holds numbers in some rows and categories in others; "
+        "make them all of one type"
+    )
+
+
+def _mean(values: Floats, weights: Floats | None) -> float:
+    present = ~np.isnan(values)
+    if not present.any():
+        return 0.0
+    share = np.ones(len(values)) if weights is None else weights
+    share = share[present] / share[present].sum()
+    mean = float(np.sum(values[present] * share))
+    return mean if math.isfinite(mean) else float(np.median(values[present]))

@@ -1,0 +1,1 @@
+"""From tables, scores and labels of any kind to plain arrays."""

@@ -1,0 +1,369 @@
+"""Any table to one float64 matrix: numbers as they are, categories as codes, NaN for missing."""
+
+from __future__ import annotations
+
+import math
+import reprlib
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .indexing import chosen_columns
+from .tables import Categories, Column, Floats, Mask, Table, read_table
+
+_BLOCK = 2**15  # numbers worked on at a time: few enough to stay in the processor's cache
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """One column of a table.
+
+    Parameters
+    ----------
+    name : str
+        The column's name, or ``"x0"``, ``"x1"``, ... where the table has none.
+    categories : tuple of str, bool, int or float, or None
+        The categories in the order of their codes; None for a numeric attribute. An empty tuple
+        is a nominal column without a single value: whatever it holds later counts as missing.
+    fill : float
+        What stands in for a missing value: the mean, or the code of the most frequent category.
+    """
+
+    name: str
+    categories: Categories | None
+    fill: float = 0.0
+
+
+@dataclass(frozen=True)
+class Attributes:
+    """What was learned about a training table; made by :func:`learn`.
+
+    Parameters
+    ----------
+    columns : tuple of Attribute
+        The attributes in the order of the table's columns.
+    names : tuple of str or None
+        The table's column names, or None where it had none.
+    """
+
+    columns: tuple[Attribute, ...]
+    names: tuple[str, ...] | None
+
+    @property
+    def n_categories(self) -> npt.NDArray[np.int32]:
+        """The number of categories of each attribute; 0 for a numeric one."""
+        return np.array([len(column.categories or ()) for column in self.columns], dtype=np.int32)
+
+    @property
+    def fills(self) -> Floats:
+        """What stands in for a missing value of each attribute."""
+        return np.array([column.fill for column in self.columns], dtype=np.float64)
+
+    def encode(self, X: Any, argument: str = "X") -> Floats:
+        """Encode new rows.
+
+        Parameters
+        ----------
+        X : table
+            A table with the columns of the training table; see :func:`learn`.
+        argument : str
+            What the caller calls `X`; used in messages.
+
+        Returns
+        -------
+        ndarray of shape (n, d)
+            `X` itself where nothing is to be done. A missing value is NaN, a category not seen
+            in training becomes the most frequent one, and infinity is allowed.
+        """
+        table = read_table(X, argument)
+        _check_columns(table, self)
+        all_numeric = all(attribute.categories is None for attribute in self.columns)
+        numbers = table.numbers() if all_numeric else None
+        if numbers is not None:
+            return numbers
+        encoded = np.empty(table.shape, order="F")
+        for j, attribute in enumerate(self.columns):
+            column = table.column(j, nominal=attribute.categories is not None)
+            encoded[:, j] = _encode_column(column, attribute, argument)
+        return encoded
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the attributes as lists, strings and numbers that JSON keeps exactly."""
+        names = None if self.names is None else list(self.names)
+        columns = [
+            {
+                "name": column.name,
+                "categories": None if column.categories is None else list(column.categories),
+                "fill": column.fill,
+            }
+            for column in self.columns
+        ]
+        return {"names": names, "columns": columns}
+
+    @classmethod
+    def from_dict(cls, stored: Any) -> Attributes:
+        """Rebuild the attributes from :meth:`to_dict`; ValueError on anything malformed."""
+        _require(isinstance(stored, dict) and set(stored) == {"names", "columns"}, "keys", stored)
+        names, columns = stored["names"], stored["columns"]
+        _require(isinstance(columns, list) and len(columns) > 0, "columns", columns)
+        attributes = tuple(_attribute_from_dict(column) for column in columns)
+        labels = [attribute.name for attribute in attributes]
+        _require(len(set(labels)) == len(labels), "distinct column names", labels)
+        _require(names is None or names == labels, "names (the columns' names or null)", names)
+        return cls(attributes, None if names is None else tuple(names))
+
+
+def learn(
+    X: Any,
+    *,
+    categorical_features: Iterable[str | int | bool] | None = None,
+    keep: Mask | None = None,
+    sample_weight: Floats | None = None,
+) -> tuple[Attributes, Floats]:
+    """Learn the attributes of a training table and encode it.
+
+    Parameters
+    ----------
+    X : table
+        A two-dimensional numpy array, a list of rows, a pandas, polars or pyarrow table, or a
+        scipy sparse matrix (which is made dense). Columns of booleans, strings or categories
+        become nominal attributes; all others must be numbers.
+    categorical_features : list of names or indices, or boolean mask, optional
+        Columns to treat as nominal whatever their type.
+    keep : ndarray of bool, optional
+        The rows to use; the others are left out as if absent.
+    sample_weight : ndarray, optional
+        One weight a kept row, for the fills.
+
+    Returns
+    -------
+    attributes : Attributes
+        What :meth:`Attributes.encode` needs for new rows.
+    encoded : ndarray of shape (n, d)
+        `X` itself if it is a contiguous float64 array of which nothing is left out or nominal;
+        otherwise a new Fortran-ordered matrix.
+    """
+    table = read_table(X, "X")
+    n_rows = table.shape[0] if keep is None else np.count_nonzero(keep)
+    kept = "row(s)" if keep is None else "row(s) of positive weight"
+    for size, what in ((n_rows, kept), (table.shape[1], "feature(s)")):
+        if size == 0:
+            raise ValueError(
+                f"X has 0 {what} (shape={table.shape}) while a minimum of 1 is required."
+            )
+    encoded, categories = _encode_training(table, categorical_features, keep)
+    means = _means(encoded, sample_weight)
+    columns = []
+    for j, known in enumerate(categories):
+        if known is None:
+            _check_finite(means[j], encoded[:, j], keep, table.label(j))
+            fill = float(means[j])
+        else:
+            fill = _most_frequent(encoded[:, j], len(known), sample_weight)
+        columns.append(Attribute(table.label(j), known, fill))
+    return Attributes(tuple(columns), table.names), encoded
+
+
+def _encode_training(
+    table: Table, categorical_features: Iterable[str | int | bool] | None, keep: Mask | None
+) -> tuple[Floats, list[Categories | None]]:
+    nominal = np.zeros(table.shape[1], dtype=bool)
+    if categorical_features is not None:
+        nominal[chosen_columns(categorical_features, table, "categorical_features")] = True
+    categories: list[Categories | None] = [None] * table.shape[1]
+    numbers = None if nominal.any() else table.numbers()
+    if numbers is not None and keep is None:
+        return numbers, categories
+    n_rows = table.shape[0] if keep is None else np.count_nonzero(keep)
+    encoded = np.empty((n_rows, table.shape[1]), order="F")
+    if numbers is not None and keep is not None:
+        return np.compress(keep, numbers, axis=0, out=encoded), categories
+    for j, chosen in enumerate(nominal):
+        column = table.column(j, nominal=bool(chosen))
+        if keep is not None:
+            column = replace(column, values=column.values[keep])
+        if column.categories is None:
+            encoded[:, j] = column.values
+        else:
+            categories[j] = known = _learned_categories(column, table.label(j))
+            encoded[:, j] = _codes(column, known, otherwise=math.nan)
+    return encoded, categories
+
+
+def _learned_categories(column: Column, name: str) -> Categories:
+    categories = column.categories or ()
+    if not column.declared:
+        # Sorted, so that they do not depend on the order of the rows.
+        seen = np.bincount(column.values + 1, minlength=len(categories) + 1)[1:] > 0
+        categories = tuple(sorted(np.array(categories, dtype=object)[seen]))
+    if any(isinstance(category, float) and not math.isfinite(category) for category in categories):
+        raise ValueError(
+            f"X contains infinity among the categories of attribute {name!r}; "
+            "replace it or mark it missing (NaN)"
+        )
+    return categories
+
+
+def _means(matrix: Floats, sample_weight: Floats | None) -> Floats:
+    """The mean of each column's numbers: 0 where there are none, NaN where one is infinite."""
+    n_rows, n_columns = matrix.shape
+    weight = np.broadcast_to(1.0, n_rows) if sample_weight is None else sample_weight
+    # A power of two changes no digit and keeps the sums below the largest number they add.
+    scale = 2.0 ** min(-math.ceil(math.log2(weight.sum()) + 1), 1000)
+    sums, totals = np.zeros(n_columns), np.zeros(n_columns)
+    incomplete = np.zeros(n_columns, dtype=bool)
+    step = max(64, _BLOCK // n_columns)
+    with np.errstate(invalid="ignore", over="ignore"):
+        for start in range(0, n_rows, step):
+            block = matrix[start : start + step]
+            share = scale * weight[start : start + step, np.newaxis]
+            # The order is given so that the sums do not depend on the order of the matrix.
+            part = np.multiply(block, share, order="C")
+            part_sums = part.sum(axis=0)
+            if np.isnan(part_sums).any():
+                present = ~np.isnan(block)
+                part[~present] = 0.0
+                incomplete |= ~present.all(axis=0)
+                part_sums = part.sum(axis=0)
+                totals += np.multiply(present, share, order="C").sum(axis=0)
+            else:
+                totals += share.sum()
+            sums += part_sums
+        means = np.divide(sums, totals, out=np.zeros(n_columns), where=totals > 0)
+        for j in np.flatnonzero(incomplete & (totals > 0)):
+            present = ~np.isnan(matrix[:, j])
+            means[j] = _mean_in_order(matrix[present, j], scale * weight[present])
+    largest = np.finfo(np.float64).max  # which rounding may exceed
+    return np.where(np.isfinite(sums), np.clip(means, -largest, largest), np.nan)
+
+
+def _mean_in_order(values: Floats, weight: Floats) -> float:
+    """The mean by one addition after the other.
+
+    It takes the place of missing values, where the last digit can decide on which side of a cut
+    they fall; so it is added up as the published method does.
+    """
+    return float(np.cumsum(values * weight)[-1] / np.cumsum(weight)[-1])
+
+
+def _most_frequent(codes: Floats, n_categories: int, sample_weight: Floats | None) -> float:
+    known = ~np.isnan(codes)
+    weight = None if sample_weight is None else sample_weight[known]
+    totals = np.bincount(codes[known].astype(np.intp), weight, minlength=max(1, n_categories))
+    return float(totals.argmax())
+
+
+def _check_finite(mean: float, column: Floats, keep: Mask | None, name: str) -> None:
+    if not math.isfinite(mean):
+        row = int(np.flatnonzero(np.isinf(column))[0])
+        row = row if keep is None else int(np.flatnonzero(keep)[row])
+        raise ValueError(
+            f"X contains infinity in attribute {name!r} (row {row}); "
+            "replace it or mark it missing (NaN)"
+        )
+
+
+def _check_columns(table: Table, attributes: Attributes) -> None:
+    given, fitted, argument = table.names, attributes.names, table.argument
+    if given is not None and fitted is not None:
+        _check_names(given, fitted, argument)
+    elif table.shape[1] != len(attributes.columns):
+        raise ValueError(
+            f"{argument} has {table.shape[1]} attributes, "
+            f"but the calibrator was fitted with {len(attributes.columns)}"
+        )
+    elif (given is None) != (fitted is None):
+        has, was = ("does not have valid", "with") if given is None else ("has", "without")
+        warnings.warn(
+            f"{argument} {has} feature names, but the calibrator was fitted {was} feature names",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+def _check_names(given: tuple[str, ...], fitted: tuple[str, ...], argument: str) -> None:
+    missing = sorted(set(fitted) - set(given), key=fitted.index)
+    unexpected = sorted(set(given) - set(fitted), key=given.index)
+    if missing:
+        instead = f"; it has {unexpected} instead" if unexpected else ""
+        raise ValueError(
+            f"{argument} lacks the attributes {missing} the calibrator was fitted with{instead}"
+        )
+    if unexpected:
+        raise ValueError(
+            f"{argument} has the attributes {unexpected} the calibrator was not fitted with; "
+            "drop them"
+        )
+    if given != fitted:
+        raise ValueError(
+            f"{argument} has its attributes in the order {list(given)}, but the calibrator was "
+            f"fitted with {list(fitted)}; reorder them, e.g. "
+            f"{argument}[list(tree.feature_names_in_)]"
+        )
+
+
+def _encode_column(column: Column, attribute: Attribute, argument: str) -> Floats:
+    fitted, categories = attribute.categories, column.categories
+    if categories is None:
+        return column.values
+    is_text = {isinstance(category, str) for category in categories}
+    if fitted is None:
+        mistaken = True in is_text
+    else:
+        mistaken = len(fitted) > 0 and not is_text & {isinstance(known, str) for known in fitted}
+    if mistaken and (column.values >= 0).any():
+        now, before = ("strings", "numbers") if True in is_text else ("numbers", "strings")
+        raise TypeError(
+            f"attribute {attribute.name!r} of {argument} holds {now}, but the calibrator was "
+            f"fitted with {before}; convert it as for fitting"
+        )
+    if fitted is None:
+        numbers = [math.nan if isinstance(value, str) else float(value) for value in categories]
+        return _look_up(numbers, column)
+    return _codes(column, fitted, otherwise=attribute.fill if fitted else math.nan)
+
+
+def _codes(column: Column, categories: Categories, otherwise: float) -> Floats:
+    code_of = {category: float(code) for code, category in enumerate(categories)}
+    recoded = [code_of.get(category, otherwise) for category in column.categories or ()]
+    return _look_up(recoded, column)
+
+
+def _look_up(numbers: list[float], column: Column) -> Floats:
+    encoded: Floats = np.array([*numbers, math.nan])[column.values]  # -1, missing, is the last
+    return encoded
+
+
+def _attribute_from_dict(stored: Any) -> Attribute:
+    keys = {"name", "categories", "fill"}
+    _require(isinstance(stored, dict) and set(stored) == keys, "column", stored)
+    name, categories, fill = stored["name"], stored["categories"], stored["fill"]
+    _require(isinstance(name, str), "name", name)
+    _require(_is_finite_number(fill) and not isinstance(fill, bool), f"fill of {name!r}", fill)
+    if categories is not None:
+        _require(
+            isinstance(categories, list)
+            and all(isinstance(c, str) or _is_finite_number(c) for c in categories)
+            and len(set(categories)) == len(categories),
+            f"categories of {name!r}",
+            categories,
+        )
+        _require(fill in range(max(1, len(categories))), f"fill of {name!r}", fill)
+        categories = tuple(categories)
+    return Attribute(name, categories, float(fill))
+
+
+def _is_finite_number(value: Any) -> bool:
+    if isinstance(value, int):
+        return abs(value) < 2**1023  # a float can hold no more
+    return isinstance(value, float) and math.isfinite(value)
+
+
+def _require(valid: bool, what: str, value: Any) -> None:
+    if not valid:
+        found = reprlib.repr(value)
+        raise ValueError(f"stored attributes are malformed: {what} cannot be {found}")

@@ -1,0 +1,1 @@
+"""From arrays to a fitted tree or forest: engines, averaging, do no harm, bagging."""

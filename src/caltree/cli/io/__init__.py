@@ -1,0 +1,1 @@
+"""Tables in files: formats, batches in, batches out."""

@@ -1,0 +1,255 @@
+"""Columns of a file as numbers, labels or categories, whatever type the file gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..._inputs.attributes import Attribute
+from ..errors import CommandError
+
+Floats = npt.NDArray[np.float64]
+
+_MISSING = pa.array(["", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "None"])
+"""What stands for a missing number in text; among text only an empty field is missing."""
+_TRUTH = {"true": True, "false": False}
+
+
+@dataclass(frozen=True)
+class Where:
+    """A column of a file, and the number of the first row at hand."""
+
+    file: str
+    column: str
+    first_row: int = 1
+
+    def complain(self, row: int, found: str, remedy: str) -> CommandError:
+        """An error about one value, `row` being its place among the rows at hand."""
+        return CommandError(
+            f"{self.file}: the column {self.column!r} holds {found} in row {self.first_row + row}; "
+            f"{remedy}"
+        )
+
+
+def numbers(column: Any, where: Where) -> Floats:
+    """The values as numbers, NaN for missing ones."""
+    column = _decoded(column)
+    kind = column.type
+    if _is_text(kind):
+        column = _parsed(column, where)
+    elif not _is_number(kind):
+        raise _wrong_type(kind, where)
+    column = pc.cast(column, pa.float64(), safe=False)
+    return np.asarray(column.to_numpy(zero_copy_only=False))
+
+
+def texts(column: Any, where: Where) -> Any:
+    """The values as text, null for missing ones."""
+    column = _decoded(column)
+    kind = column.type
+    if not (_is_text(kind) or _is_number(kind)):
+        raise _wrong_type(kind, where)
+    return column.cast(pa.string())
+
+
+def booleans(column: Any, where: Where) -> Any:
+    """The values as truth values; text is "true" or "false" in capitals or not."""
+    column = _decoded(column)
+    if not _is_text(column.type):
+        found = numbers(column, where)
+        wrong = ~np.isin(found, (0.0, 1.0)) & ~np.isnan(found)
+        values: list[Any] = [None if np.isnan(value) else bool(value) for value in found]
+    else:
+        words = [None if word is None else word.strip().lower() for word in column.to_pylist()]
+        wrong = np.array([word is not None and word not in _TRUTH for word in words], dtype=bool)
+        values = [None if word is None else _TRUTH.get(word) for word in words]
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise where.complain(row, repr(column[row].as_py()), "it should be true or false")
+    return pa.array(values, pa.bool_())
+
+
+def as_learned(column: Any, attribute: Attribute, where: Where) -> Any:
+    """The values as the model learned the attribute."""
+    categories = attribute.categories
+    if categories is None:
+        is_ready = pa.types.is_floating(column.type) or pa.types.is_integer(column.type)
+        return column if is_ready else pa.array(numbers(column, where))
+    return as_kind(column, categories, where)
+
+
+def as_kind(column: Any, like: Sequence[Any], where: Where) -> Any:
+    """The values as text, truth values or numbers, like the ones given."""
+    if all(isinstance(value, str) for value in like):
+        return texts(column, where)
+    if all(isinstance(value, bool) for value in like):
+        return booleans(column, where)
+    column = _decoded(column)
+    if pa.types.is_integer(column.type):
+        return column
+    return pa.array(numbers(column, where))
+
+
+def guessed(column: Any, where: Where) -> Any:
+    """Text as numbers or truth values, if every value is one; as it is otherwise."""
+    for convert in (numbers, booleans):
+        try:
+            found = convert(column, where)
+        except CommandError:
+            continue
+        return pa.array(found) if isinstance(found, np.ndarray) else found
+    return texts(column, where)
+
+
+def as_given(column: Any, where: Where) -> Any:
+    """A typed column for fitting: text, truth values and numbers stay what they are."""
+    kind = _decoded(column).type
+    if pa.types.is_null(column.type) or pa.types.is_decimal(kind):
+        return pa.array(numbers(column, where))
+    if _is_text(kind):
+        return texts(column, where)
+    if not _is_number(kind):
+        raise _wrong_type(kind, where)
+    return column
+
+
+def labels(column: Any, where: Where, *, is_text: bool) -> npt.NDArray[Any]:
+    """Labels for fitting: whole numbers if all of them are, truth values, or text."""
+    column = _decoded(column)
+    _refuse_missing(column, where)
+    if pa.types.is_boolean(column.type):
+        return np.asarray(column.to_numpy(zero_copy_only=False), dtype=bool)
+    if _is_text(column.type) and not is_text:
+        return np.array(column.to_pylist(), dtype=object)
+    try:
+        found = numbers(column, where)
+    except CommandError:
+        return np.array(texts(column, where).to_pylist(), dtype=object)
+    whole = np.isfinite(found) & (np.trunc(found) == found)
+    if _is_text(column.type) and np.isnan(found).any():
+        return np.array(column.to_pylist(), dtype=object)
+    if not whole.all():
+        row = int((~whole).argmax())
+        raise where.complain(
+            row, f"{found[row]:g}", "a label is a word or a whole number; give --label another"
+        )
+    return found.astype(np.int64)
+
+
+def known_labels(column: Any, classes: Sequence[Any], where: Where) -> npt.NDArray[Any]:
+    """Labels as the classes of a model, all of them known to it."""
+    _refuse_missing(_decoded(column), where)
+    found = as_kind(column, classes, where).to_numpy(zero_copy_only=False)
+    known = np.array(classes)
+    unknown = ~np.isin(found, known.astype(found.dtype))
+    if unknown.any():
+        row = int(unknown.argmax())
+        raise where.complain(
+            row,
+            f"the label '{found[row]}'",
+            f"the model knows {', '.join(map(str, classes))}; drop such rows or fit it again",
+        )
+    return np.asarray(found.astype(known.dtype))
+
+
+def scores(columns: Sequence[Any], places: Sequence[Where], score_type: str) -> Floats:
+    """The scores side by side: none missing, none infinite, probabilities from 0 to 1."""
+    matrix = np.empty((len(columns[0]), len(columns)), order="F")
+    for j, (column, where) in enumerate(zip(columns, places, strict=True)):
+        matrix[:, j] = values = numbers(column, where)
+        if not np.isfinite(values).all():
+            row = int((~np.isfinite(values)).argmax())
+            found = "no score" if np.isnan(values[row]) else "an infinite score"
+            raise where.complain(row, found, "drop such rows or fill in a finite number")
+        if score_type == "probability" and not _within(values):
+            row = int(((values < 0.0) | (values > 1.0)).argmax())
+            raise where.complain(
+                row,
+                f"the score {values[row]:g}",
+                "a probability is from 0 to 1; if the scores are log-odds or margins, fit with "
+                "--score-type logit or margin",
+            )
+    return matrix
+
+
+def _within(values: Floats) -> bool:
+    return bool(values.min(initial=0.0) >= 0.0 and values.max(initial=1.0) <= 1.0)
+
+
+def weights(column: Any, where: Where) -> Floats:
+    """Weights: none missing, infinite or negative."""
+    found = numbers(column, where)
+    wrong = ~(np.isfinite(found) & (found >= 0.0))
+    if wrong.any():
+        row = int(wrong.argmax())
+        what = "no weight" if np.isnan(found[row]) else f"the weight {found[row]:g}"
+        raise where.complain(row, what, "a weight is at least 0, which leaves the row out")
+    return found
+
+
+def check_finite(column: Any, where: Where) -> None:
+    """Refuse an infinite number among attributes to learn from."""
+    if pa.types.is_floating(column.type):
+        infinite = np.isinf(column.to_numpy(zero_copy_only=False))
+        if infinite.any():
+            row = int(infinite.argmax())
+            raise where.complain(row, "infinity", "leave the field empty or give a finite number")
+
+
+def _refuse_missing(column: Any, where: Where) -> None:
+    if column.null_count:
+        row = int(column.is_null().to_numpy(zero_copy_only=False).argmax())
+        raise where.complain(row, "no label", "drop the rows without one")
+
+
+def _parsed(column: Any, where: Where) -> Any:
+    text = pc.utf8_trim_whitespace(column.cast(pa.string()))
+    text = pc.if_else(pc.is_in(text, value_set=_MISSING), pa.scalar(None, pa.string()), text)
+    try:
+        return text.cast(pa.float64())
+    except pa.ArrowInvalid:
+        row = next(row for row, word in enumerate(text) if not _is_numeral(word))
+        raise where.complain(
+            row, f"{column[row].as_py()!r}, which is no number,", "correct it or leave it empty"
+        ) from None
+
+
+def _is_numeral(word: Any) -> bool:
+    try:
+        word.cast(pa.float64())
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _decoded(column: Any) -> Any:
+    if pa.types.is_null(column.type):
+        return column.cast(pa.string())
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
+def _is_text(kind: Any) -> bool:
+    return str(kind) in ("string", "large_string", "string_view")
+
+
+def _is_number(kind: Any) -> bool:
+    types = pa.types
+    return bool(
+        types.is_integer(kind)
+        or types.is_floating(kind)
+        or types.is_decimal(kind)
+        or types.is_boolean(kind)
+    )
+
+
+def _wrong_type(kind: Any, where: Where) -> CommandError:
+    return CommandError(
+        f"{where.file}: the column {where.column!r} is of type {kind}; turn it into numbers or "
+        "text, or leave it out"
+    )

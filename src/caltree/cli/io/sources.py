@@ -1,0 +1,336 @@
+"""Tables in files, a batch of rows at a time."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from ..errors import CommandError, UnreadableError, reading
+from .formats import STANDARD, STREAM, is_compressed, of_bytes, of_path
+
+Stream: TypeAlias = "io.BufferedReader[Any]"
+Opened: TypeAlias = tuple[Any, int | None, Iterator[Any]]
+"""The schema, the number of rows if it is known, and the batches."""
+
+_BUFFER = 2**20
+_MOST_VALUES = 2**22
+"""Values of a batch: 32 MB as numbers."""
+_MOST_ROWS = 2**17
+_FEWEST_ROWS = 2**10
+_JSON_ROWS = 2**14
+_BLOCK = 2**22
+"""Bytes of a block of CSV."""
+_QUOTED = re.compile(rb'(?<![^,\r\n])"(?:[^"]+|"")*(?:"|\Z)')
+"""A quoted field, which may not be closed yet."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table that is read once, from the first row to the last."""
+
+    name: str
+    format: str
+    schema: Any
+    """The Arrow schema. Columns of CSV are text; later batches of JSON lines may have more."""
+    batches: Iterator[Any]
+    n_rows: int | None = None
+    """None where only reading it would tell."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self.schema.names)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its values have no type."""
+        return self.format == "csv"
+
+    def check(self, *names: str) -> None:
+        """Refuse a table that lacks columns."""
+        missing = [name for name in names if name not in self.columns]
+        if missing:
+            lacks = "the column" if len(missing) == 1 else "the columns"
+            raise CommandError(
+                f"{self.name} lacks {lacks} {listed(missing)}; it has {listed(self.columns)}"
+            )
+
+    def rows(self) -> Iterator[tuple[int, Any]]:
+        """The batches, each with the number of its first row; an empty one if there is no row."""
+        first = 1
+        for batch in self.batches:
+            yield first, batch
+            first += batch.num_rows
+        if first == 1:
+            yield first, pa.RecordBatch.from_pylist([], self.schema)
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names in a message."""
+    return ", ".join(names)
+
+
+@contextmanager
+def open_source(path: str, given: str | None) -> Iterator[Source]:
+    """Open a file, or standard input, whose format is given, known by its ending or sniffed."""
+    name = "standard input" if path == STANDARD else path
+    with ExitStack() as stack:
+        with reading(name):
+            stream = stack.enter_context(_binary(path))
+        if path == STANDARD:
+            with reading(name):
+                stream = _decompressed(stream)
+                kind = given or of_bytes(stream.peek(8))
+        else:
+            kind = of_path(path, given, "--format").name
+        with reading(name, kind):
+            schema, n_rows, batches = _READERS[kind](stream, stack)
+        _check_names(name, schema.names)
+        yield Source(name, kind, schema, _guarded(batches, name, kind), n_rows)
+
+
+@contextmanager
+def _binary(path: str) -> Iterator[Stream]:
+    if path != STANDARD:
+        with open(path, "rb") as file:
+            yield file
+        return
+    # What has come in, without waiting for a buffer to be full.
+    raw: Any = getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
+    stream: Stream = io.BufferedReader(raw, _BUFFER)
+    try:
+        yield stream
+    finally:
+        stream.detach()
+
+
+def _decompressed(stream: Stream) -> Stream:
+    if not is_compressed(stream.peek(2)):
+        return stream
+    return io.BufferedReader(gzip.GzipFile(fileobj=stream), _BUFFER)
+
+
+def _guarded(batches: Iterator[Any], name: str, kind: str) -> Iterator[Any]:
+    with reading(name, kind):
+        yield from batches
+
+
+def _check_names(name: str, columns: list[str]) -> None:
+    twice = sorted({column for column in columns if columns.count(column) > 1})
+    if twice:
+        raise CommandError(f"{name} has several columns named {listed(twice)}; rename them")
+
+
+def _seekable(stream: Stream, stack: ExitStack) -> Any:
+    """The stream itself if it is a file, otherwise a copy of it on disk."""
+    if isinstance(stream.raw, io.FileIO) and stream.seekable():
+        return stream
+    # The stack closes it.
+    copy = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
+    while part := stream.read1(_BUFFER):
+        copy.write(part)
+    copy.seek(0)
+    return copy
+
+
+def _parquet(stream: Stream, stack: ExitStack) -> Opened:
+    seekable = _seekable(stream, stack)
+    # Read through a buffer: otherwise whole groups of rows come into memory, and all of them stay
+    # there to the end.
+    file = pa.parquet.ParquetFile(_native(seekable, stack), buffer_size=_BUFFER, pre_buffer=False)
+    schema = file.schema_arrow
+    batches = file.iter_batches(batch_size=_rows_of_batch(len(schema.names)))
+    return schema, file.metadata.num_rows, batches
+
+
+def _native(stream: Any, stack: ExitStack) -> Any:
+    """The file without Python in between."""
+    if isinstance(stream.name, str):
+        return stack.enter_context(pa.OSFile(stream.name))
+    return stack.enter_context(pa.PythonFile(stream))
+
+
+def _rows_of_batch(n_columns: int) -> int:
+    return max(_FEWEST_ROWS, min(_MOST_ROWS, _MOST_VALUES // max(n_columns, 1)))
+
+
+def _arrow(stream: Stream, stack: ExitStack) -> Opened:
+    if of_bytes(stream.peek(8)) == STREAM:
+        reader = stack.enter_context(pa.ipc.open_stream(stream))
+        return reader.schema, None, _sliced(reader)
+    reader = stack.enter_context(pa.ipc.open_file(_native(_seekable(stream, stack), stack)))
+    batches = (reader.get_batch(index) for index in range(reader.num_record_batches))
+    return reader.schema, None, _sliced(batches)
+
+
+def _sliced(batches: Iterable[Any]) -> Iterator[Any]:
+    for batch in batches:
+        step = _rows_of_batch(batch.num_columns)
+        for start in range(0, batch.num_rows, step):
+            yield batch.slice(start, step)
+
+
+def _csv(stream: Stream, stack: ExitStack) -> Opened:
+    stream = _decompressed(stream)
+    header = _header(stream)
+    if not header:
+        raise UnreadableError("it is empty; there should be a line with the names of the columns")
+    # Text, since what a column looks like at first it need not be to the end.
+    schema = pa.schema([(name, pa.string()) for name in header])
+    return schema, None, _csv_batches(stream, schema)
+
+
+def _csv_batches(stream: Stream, schema: Any) -> Iterator[Any]:
+    first_row = 1
+    for block in whole_lines(stream):
+        table = _parsed(block, schema, first_row)
+        yield from _sliced(table.to_batches())
+        first_row += table.num_rows
+
+
+def _parsed(block: bytes, schema: Any, first_row: int) -> Any:
+    ragged: list[Any] = []
+
+    def refuse(row: Any) -> str:
+        ragged.append(row)
+        return "error"
+
+    try:
+        return pa.csv.read_csv(
+            pa.BufferReader(block),
+            # One thread, which knows the numbers of the rows.
+            pa.csv.ReadOptions(column_names=schema.names, block_size=2 * _BLOCK, use_threads=False),
+            pa.csv.ParseOptions(newlines_in_values=True, invalid_row_handler=refuse),
+            pa.csv.ConvertOptions(column_types=schema, null_values=[""], strings_can_be_null=True),
+        )
+    except pa.ArrowInvalid as error:
+        if ragged:
+            row = ragged[0]
+            raise UnreadableError(
+                f"row {first_row + row.number - 1} has {row.actual_columns} fields, but there are "
+                f"{row.expected_columns} columns; correct it: {row.text}"
+            ) from None
+        if "UTF8" in str(error):
+            raise UnreadableError(f"it is not UTF-8 from row {first_row} on; convert it") from None
+        raise
+
+
+def whole_lines(stream: Stream) -> Iterator[bytes]:
+    """The rest of a CSV file in blocks that end where a row ends.
+
+    Arrow could read the stream itself, but while it waits for a pipe no signal could stop it; nor
+    while Python waits for a whole block.
+    """
+    rest, wanted = bytearray(), _BLOCK
+    while part := stream.read1(_BUFFER):
+        rest += part
+        if len(rest) >= wanted:
+            end = _end_of_rows(rest)
+            if end:
+                yield bytes(rest[:end])
+                del rest[:end]
+            wanted = len(rest) + _BLOCK
+    if rest.strip():
+        yield bytes(rest)
+
+
+def _end_of_rows(text: bytearray) -> int:
+    """Where the last whole row ends: after a line break that stands in no quotes."""
+    end = len(text)
+    quoted = [match.span() for match in _QUOTED.finditer(text)] if b'"' in text else []
+    while end > 0:
+        while quoted and quoted[-1][0] >= end:
+            quoted.pop()
+        end = text.rfind(b"\n", 0, end) + 1
+        inside = [start for start, stop in quoted[-1:] if start < end <= stop]
+        if not inside:
+            return end
+        end = inside[0]
+    return 0
+
+
+def _header(stream: Stream) -> tuple[str, ...]:
+    """The names in the first line, which may be several if a name has line breaks."""
+    lines = [stream.readline()]
+    while b"".join(lines).count(b'"') % 2 and (line := stream.readline()):
+        lines.append(line)
+    try:
+        text = b"".join(lines).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UnreadableError(
+            "it is not text in UTF-8; convert it, or say what it is with --format"
+        ) from None
+    return tuple(next(csv.reader(io.StringIO(text, newline=""), strict=True), []))
+
+
+def _jsonl(stream: Stream, stack: ExitStack) -> Opened:
+    batches = _objects(_decompressed(stream))
+    first = next(batches, None)
+    if first is None:
+        raise UnreadableError("it is empty; there should be a JSON object a line")
+    return first.schema, None, chain([first], batches)
+
+
+def _objects(stream: Stream) -> Iterator[Any]:
+    known: dict[str, None] = {}
+    rows: list[tuple[int, dict[str, Any]]] = []
+    for number, line in enumerate(stream, 1):
+        if line.strip():
+            rows.append((number, _object(line, number)))
+        if len(rows) == _JSON_ROWS:
+            yield _batch(rows, known)
+            rows = []
+    if rows:
+        yield _batch(rows, known)
+
+
+def _batch(rows: list[tuple[int, dict[str, Any]]], known: dict[str, None]) -> Any:
+    """Rows as columns: those that were known before, and after them what is new."""
+    known.update(dict.fromkeys(key for _, row in rows for key in row))
+    return pa.record_batch([_column(rows, name) for name in known], names=list(known))
+
+
+def _object(line: bytes, number: int) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except ValueError as error:
+        raise UnreadableError(f"line {number} is no JSON ({error})") from None
+    if not isinstance(found, dict):
+        raise UnreadableError(f"line {number} is no JSON object")
+    return found
+
+
+def _column(rows: list[tuple[int, dict[str, Any]]], name: str) -> Any:
+    values = [row.get(name) for _, row in rows]
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        kinds = {type(value) for value in values if value is not None}
+        found = listed(sorted(kind.__name__ for kind in kinds))
+        raise UnreadableError(
+            f"{name!r} holds values of several types ({found}) between lines {rows[0][0]} "
+            f"and {rows[-1][0]}; make them one type"
+        ) from None
+
+
+_READERS: dict[str, Callable[[Stream, ExitStack], Opened]] = {
+    "csv": _csv,
+    "parquet": _parquet,
+    "arrow": _arrow,
+    STREAM: _arrow,
+    "jsonl": _jsonl,
+}

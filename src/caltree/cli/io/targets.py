@@ -1,0 +1,57 @@
+"""Where output may go; what speaks against it is said before any work is done."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from ..._fitted.files import beside_of
+from ..errors import CommandError, writing
+from .formats import STANDARD, Format
+
+
+def check_target(path: str, *inputs: str | None) -> None:
+    """Refuse a place that cannot be written to, and what is being read."""
+    if path == STANDARD:
+        return
+    if Path(path).is_dir():
+        raise CommandError(f"cannot write {path}: it is a folder; give the name of a file")
+    if not Path(path).exists() or Path(path).is_file():
+        with writing(path):
+            beside = beside_of(Path(os.path.realpath(path)))
+            try:
+                beside.touch(exist_ok=False)
+            finally:
+                beside.unlink(missing_ok=True)
+    for given in inputs:
+        if given not in (None, STANDARD) and _same_file(path, str(given)):
+            raise click.UsageError(
+                f"--out {path} is the file that is read; give another name",
+                click.get_current_context(silent=True),
+            )
+
+
+def check_terminal(path: str, file_format: Format) -> None:
+    """Refuse to fill a terminal with bytes that nobody can read."""
+    binary = file_format.name not in ("csv", "jsonl")
+    if path == STANDARD and binary and is_terminal():
+        raise click.UsageError(
+            f"standard output is a terminal, which cannot show {file_format.name}; use --out FILE "
+            "or --out-format csv",
+            click.get_current_context(silent=True),
+        )
+
+
+def is_terminal() -> bool:
+    """Whether standard output is one."""
+    return sys.stdout.isatty()
+
+
+def _same_file(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False

@@ -1,0 +1,131 @@
+"""`to_onnx`: a fitted calibrator as a model of ONNX."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from ..._inputs.attributes import Attribute, Attributes
+from ..._inputs.parameters import check_choice
+from .calibrators import Source, add_calibrator
+from .checks import attributes_of, check_attribute, check_calibrator, check_missing_text
+from .graph import Graph, import_onnx
+from .routes import is_text
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+_OUTPUT = "probabilities"
+_SCORES = "scores"
+_TABLE = "X"
+
+
+def to_onnx(
+    calibrator: Any,
+    *,
+    dtype: Literal["float32", "float64"] = "float32",
+    missing_text: str = "",
+) -> ModelProto:
+    """A fitted calibrator as a model of ONNX.
+
+    Parameters
+    ----------
+    calibrator : calibrator
+        A fitted calibrator of caltree.
+    dtype : {"float32", "float64"}, default="float32"
+        The precision of the numbers that go in and out. Between, all are of double precision.
+    missing_text : str, default=""
+        What stands for a missing string, since strings of ONNX cannot be missing.
+
+    Returns
+    -------
+    onnx.ModelProto
+        A model that gives `probabilities`, one column a class in the order of `classes_`. It
+        takes `scores` (a matrix of as many columns as in training) and the attributes: one matrix
+        `X` if all of them are numbers, otherwise one matrix of one column for each, under its
+        name (with "_" behind it where that is empty or taken). NaN is a missing number, and
+        booleans are 0 and 1. Global calibrators take `scores` alone.
+
+    Examples
+    --------
+    >>> from caltree import PlattScaling
+    >>> from caltree.export.onnx.api import to_onnx
+    >>> platt = PlattScaling().fit(None, [0, 1] * 10, scores=[0.2, 0.6] * 10)
+    >>> [output.name for output in to_onnx(platt).graph.output]
+    ['probabilities']
+    """
+    onnx = import_onnx()
+    check_choice("dtype", dtype, ("float32", "float64"))
+    check_missing_text(missing_text)
+    known = check_calibrator(calibrator)
+    attributes = attributes_of(known)
+    for attribute in () if attributes is None else attributes.columns:
+        check_attribute(attribute, missing_text, np.dtype(dtype))
+    columns, inputs = _inputs(onnx, attributes, dtype)
+    graph = Graph([*(each.name for each in inputs), _SCORES, _OUTPUT])
+    number = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    make = onnx.helper.make_tensor_value_info
+    inputs.append(make(_SCORES, number, ["rows", known.n_scores_]))
+    scores = graph.double(_SCORES)
+    found = add_calibrator(graph, known, columns, scores, known.n_scores_, missing_text)
+    graph.op("Cast", found, to=number, output=_OUTPUT)
+    outputs = [make(_OUTPUT, number, ["rows", len(known.classes_)])]
+    model: ModelProto = graph.model(type(known).__name__, inputs, outputs)
+    _add_metadata(model, known, attributes, missing_text)
+    return model
+
+
+def _add_metadata(
+    model: ModelProto, calibrator: Any, attributes: Attributes | None, missing_text: str
+) -> None:
+    """Say within a model what it is."""
+    from ... import __version__
+
+    names = [] if attributes is None else [each.name for each in attributes.columns]
+    facts = {
+        "caltree_version": __version__,
+        "calibrator": type(calibrator).__name__,
+        "classes": json.dumps(calibrator.classes_.tolist()),
+        "attributes": json.dumps(names),
+        "score_type": calibrator.score_type_,
+        "missing_text": missing_text,
+    }
+    for key, value in facts.items():
+        model.metadata_props.add(key=key, value=value)
+
+
+def _inputs(onnx: Any, attributes: Attributes | None, dtype: str) -> tuple[list[Source], list[Any]]:
+    """Where each attribute comes from, and the inputs of the model."""
+    make = onnx.helper.make_tensor_value_info
+    number = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    if attributes is None:
+        return [], []
+    columns = attributes.columns
+    if not any(is_text(attribute.categories) for attribute in columns):
+        sources = [Source(_TABLE, j) for j in range(len(columns))]
+        return sources, [make(_TABLE, number, ["rows", len(columns)])]
+    names = _input_names(columns)
+    kinds = [
+        onnx.TensorProto.STRING if is_text(attribute.categories) else number
+        for attribute in columns
+    ]
+    inputs = [make(name, kind, ["rows", 1]) for name, kind in zip(names, kinds, strict=True)]
+    return [Source(name, 0) for name in names], inputs
+
+
+def _input_names(attributes: Iterable[Attribute]) -> list[str]:
+    """The names of attributes, with "_" behind those that are empty or taken."""
+    own = [attribute.name for attribute in attributes]
+    reserved = {"", _SCORES, _OUTPUT}
+    taken = reserved.union(own)
+    names = []
+    for name in own:
+        if name in reserved:
+            while name in taken:
+                name += "_"
+            taken.add(name)
+        names.append(name)
+    return names

@@ -1,0 +1,188 @@
+"""Fitted calibrators as operators of ONNX."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+import numpy as np
+
+from ..._fitted.forest_model import ForestModel
+from ..._fitted.model import TreeModel
+from ..._inputs.attributes import Attribute
+from ..._inputs.parameters import Floats
+from ...scaling import IsotonicScaling, PlattScaling
+from .checks import Known, model_of
+from .graph import Graph
+from .node_models import NodeModels, roots_of
+from .routes import Ensemble, Split, add_tree, is_text, split_of
+from .scores import Scores, logistic
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the values of an attribute come from: a column of a tensor."""
+
+    tensor: str
+    column: int
+
+
+def add_calibrator(
+    graph: Graph,
+    calibrator: Known,
+    sources: Sequence[Source],
+    scores: str,
+    width: int,
+    missing_text: str,
+) -> str:
+    """Add a calibrator to a graph.
+
+    Parameters
+    ----------
+    graph : Graph
+        Where operators are added.
+    calibrator : calibrator
+        What :func:`~caltree.export.onnx.checks.check_calibrator` let pass.
+    sources : sequence of Source
+        Where its attributes come from.
+    scores : str
+        The scores, of double precision.
+    width : int
+        Their number of columns.
+    missing_text : str
+        What stands for a missing string.
+
+    Returns
+    -------
+    str
+        The name of its probabilities, of double precision.
+    """
+    given = Scores(graph, scores, width, len(calibrator.classes_), calibrator.score_type_)
+    if isinstance(calibrator, PlattScaling):
+        return _platt(given, calibrator)
+    if isinstance(calibrator, IsotonicScaling):
+        return _isotonic(given, calibrator)
+    model = model_of(calibrator)
+    if model is None or model.share_of_scores == 1.0:
+        return given.uncalibrated().matrix
+    odds = given.regressors(getattr(calibrator, "extremes_", "clip"))
+    offset = given.offset(odds) if getattr(model, "offset", True) else None
+    leaves = _leaves(graph, model, sources, odds, missing_text)
+    said = NodeModels.of(model).probabilities(leaves, odds, offset)
+    if model.share_of_scores > 0.0:
+        left = graph.op("Mul", given.uncalibrated().matrix, model.share_of_scores)
+        said = graph.op("Add", said, left)
+    return graph.op("Clip", said, 0.0, 1.0)
+
+
+def _leaves(
+    graph: Graph,
+    model: TreeModel | ForestModel,
+    sources: Sequence[Source],
+    odds: Scores,
+    missing_text: str,
+) -> str:
+    """The numbers of the leaves that rows reach, a column a tree."""
+    roots = roots_of(model)
+    used = np.unique(model.attribute[model.attribute >= 0]).tolist()
+    if not used:
+        shape = graph.op(
+            "Concat", graph.op("Shape", odds.matrix, start=0, end=1), np.array([len(roots)]), axis=0
+        )
+        return graph.op("Expand", np.zeros((1, len(roots)), dtype=np.float32), shape)
+    known = model.attributes.columns
+    attribute_of = dict(enumerate(known))
+    column_of = {attribute: column for column, attribute in enumerate(used)}
+
+    def split(node: int) -> Split:
+        number = int(model.attribute[node])
+        return split_of(model, node, attribute_of.get(number), column_of[number])
+
+    ensemble = Ensemble()
+    for root, end in zip(roots, [*roots[1:], len(model.attribute)], strict=True):
+        leaves = root + np.flatnonzero(model.attribute[root:end] < 0)
+        numbers = {int(leaf): number for number, leaf in enumerate(leaves)}
+        add_tree(ensemble, int(root), model.first_child, split, numbers)
+    chosen = [(known[j], sources[j]) for j in used if j < len(known)]
+    parts = _columns(graph, chosen, missing_text)
+    on_scores = [j - len(known) for j in used if j >= len(known)]
+    if on_scores:
+        parts.append(graph.columns(odds.matrix, on_scores))
+    return ensemble.add_to(graph, graph.op("Concat", *parts, axis=1))
+
+
+def _columns(
+    graph: Graph, chosen: Sequence[tuple[Attribute, Source]], missing_text: str
+) -> list[str]:
+    """Attributes as numbers of double precision, NaN for missing."""
+
+    def place(item: tuple[Attribute, Source]) -> tuple[str, bool, str]:
+        attribute, source = item
+        text = is_text(attribute.categories)
+        return source.tensor, text, attribute.name if text else ""
+
+    parts = []
+    for (tensor, text, _), group in groupby(chosen, place):
+        members = list(group)
+        values = graph.columns(tensor, [source.column for _, source in members])
+        if text:
+            values = _codes(graph, values, members[0][0], missing_text)
+        parts.append(graph.double(values))
+    return parts
+
+
+def _codes(graph: Graph, values: str, attribute: Attribute, missing_text: str) -> str:
+    """The codes of strings: unseen ones are the most frequent one, missing ones NaN."""
+    categories = [str(category) for category in attribute.categories or ()]
+    return graph.op(
+        "LabelEncoder",
+        values,
+        keys_strings=[text.encode() for text in (*categories, missing_text)],
+        values_floats=[*map(float, range(len(categories))), math.nan],
+        default_float=attribute.fill,
+    )
+
+
+def _platt(given: Scores, calibrator: PlattScaling) -> str:
+    op = given.graph.op
+    odds = given.one_score_a_class().log_odds("clip").matrix
+    linear = op(
+        "Add", op("Mul", odds, calibrator.slopes_[np.newaxis]), calibrator.intercepts_[np.newaxis]
+    )
+    if given.n_classes == 2:
+        return logistic(given.graph, linear, axis=1)
+    away = op("Exp", op("Neg", op("Abs", linear)))
+    log_expit = op("Sub", op("Min", linear, 0.0), op("Log", op("Add", 1.0, away)))
+    return op("Softmax", log_expit, axis=1)
+
+
+def _isotonic(given: Scores, calibrator: IsotonicScaling) -> str:
+    graph, op = given.graph, given.graph.op
+    scores = given.one_score_a_class()
+    ensemble = Ensemble()
+    lines: list[Floats] = []
+    for column, corners in enumerate(zip(calibrator.thresholds_, calibrator.values_, strict=True)):
+        lines.append(_lines(*corners))
+        # Up to its first corner a function is constant, and again from its last one on.
+        bounds = [float(corner) for corner in corners[0]]
+        cut = Split(column, bounds, list(range(len(bounds) + 1)), 0)
+        ensemble.cut(ensemble.start_tree(), cut, lambda child, _: ensemble.new_leaf(child))
+    found = op("Cast", ensemble.add_to(graph, scores.matrix), to=graph.onnx.TensorProto.INT64)
+    begin = np.cumsum([0, *map(len, lines[:-1])], dtype=np.int64)
+    pieces = op("Add", found, begin[np.newaxis])
+    corner, height, slope = (
+        op("Gather", np.ascontiguousarray(part), pieces, axis=0) for part in np.concatenate(lines).T
+    )
+    values = op("Add", op("Mul", slope, op("Sub", scores.matrix, corner)), height)
+    if given.n_classes == 2:
+        return op("Concat", op("Sub", 1.0, values), values, axis=1)
+    return replace(scores, matrix=values).normalised().matrix
+
+
+def _lines(corners: Floats, heights: Floats) -> Floats:
+    """Where each piece of a function begins, how high it is there, and how steep."""
+    slopes = [0.0, *np.diff(heights) / np.diff(corners), 0.0]
+    first = np.append(corners[0], corners)
+    return np.column_stack([first, np.append(heights[0], heights), slopes])

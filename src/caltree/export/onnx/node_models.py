@@ -1,0 +1,202 @@
+"""What the node models on the ways of rows say, as operators of ONNX."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..._fitted.forest_model import ForestModel
+from ..._fitted.model import TreeModel
+from .graph import Graph
+from .scores import Scores, logistic
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+
+# Log-odds of a row that are computed for all rows at once; more are computed block by block.
+_FEW = 64
+# Log-odds in a block: few enough to stay in the processor's cache.
+_BLOCK = 2**16
+
+
+@dataclass(frozen=True)
+class NodeModels:
+    """The node models that count for something, and where rows meet them.
+
+    A leaf's number leads to the nodes on its way, and these to their coefficients, which are so
+    kept once a node, be it on the ways of ever so many leaves.
+
+    Parameters
+    ----------
+    weight : ndarray of shape (n_nodes,)
+        What each counts for; the last is no node, and fills up shorter ways.
+    terms : list of ndarray of shape (n_nodes, n_states)
+        The intercepts, and the slopes by score or, if `own_scores`, by classifier.
+    own_scores : bool
+        Whether each log-odds has slopes over the scores of its own class alone.
+    ways : ndarray of shape (n_leaves, longest)
+        The nodes on the way to every leaf of all trees.
+    begin : ndarray of shape (n_trees,)
+        Where the leaves of each tree begin.
+    """
+
+    weight: Floats
+    terms: list[Floats]
+    own_scores: bool
+    ways: Indices
+    begin: Indices
+
+    @classmethod
+    def of(cls, model: TreeModel | ForestModel) -> NodeModels:
+        """Those of a fitted tree or forest."""
+        counts = model.weight > 0.0
+        nothing = int(counts.sum())
+        ways = _ways(model, counts)
+        longest = max(map(len, ways))
+        filled = [[*way, *[nothing] * (longest - len(way))] for way in ways]
+        leaves = np.flatnonzero(model.attribute < 0)
+        coefficients = _coefficients(model)[counts]
+        coefficients = np.concatenate([coefficients, np.zeros((1, *coefficients.shape[1:]))])
+        return cls(
+            weight=np.append(model.weight[counts], 0.0),
+            terms=[np.ascontiguousarray(term) for term in np.moveaxis(coefficients, 2, 0)],
+            own_scores=isinstance(model, ForestModel),
+            ways=np.array(filled, dtype=np.int64),
+            begin=np.searchsorted(leaves, roots_of(model)).astype(np.int64),
+        )
+
+    @property
+    def n_states(self) -> int:
+        """The number of log-odds of a row."""
+        return int(self.terms[0].shape[1])
+
+    @property
+    def n_visits(self) -> int:
+        """The most nodes that a row meets."""
+        return len(self.begin) * int(self.ways.shape[1])
+
+    def probabilities(self, leaves: str, odds: Scores, offset: str | None) -> str:
+        """What the nodes say, each times its weight; a column a class.
+
+        Parameters
+        ----------
+        leaves : str
+            The number of the leaf that a row reaches, a column a tree.
+        odds : Scores
+            The scores as the node models see them.
+        offset : str or None
+            What the node models correct.
+        """
+        graph = odds.graph
+        inputs = [(leaves, len(self.begin)), (odds.matrix, odds.width)]
+        inputs += [] if offset is None else [(offset, self.n_states)]
+        if self.n_visits * self.n_states <= _FEW:
+            return self._evaluate(graph, *(name for name, _ in inputs))
+        onnx = graph.onnx
+        widths = [width for _, width in inputs]
+        body = graph.inner()
+        given = [body.free_name("rows") for _ in inputs]
+        said = self._evaluate(body, *given)
+        types = [onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE, onnx.TensorProto.DOUBLE]
+        make = onnx.helper.make_tensor_value_info
+        described = [
+            make(name, kind, ["block", width])
+            for name, kind, width in zip(given, types, widths, strict=False)
+        ]
+        n_classes = max(2, self.n_states)
+        result = [make(said, onnx.TensorProto.DOUBLE, ["block", n_classes])]
+        most = max(1, _BLOCK // (self.n_visits * self.n_states))
+        return by_blocks(graph, body.proto("block", described, result), inputs, n_classes, most)
+
+    def _evaluate(self, graph: Graph, leaves: str, odds: str, offset: str | None = None) -> str:
+        op = graph.op
+        numbers = op("Cast", leaves, to=graph.onnx.TensorProto.INT64)
+        ways = op("Gather", self.ways, op("Add", numbers, self.begin[np.newaxis, :]), axis=0)
+        nodes = graph.shaped(ways, -1, self.n_visits)
+        intercepts, *slopes = self.terms
+        states = op("Gather", intercepts, nodes, axis=0)
+        width = self.n_states if self.own_scores else 1
+        for number, slope in enumerate(slopes):
+            scores = graph.columns(odds, range(number * width, (number + 1) * width))
+            score = graph.shaped(scores, -1, 1, width)
+            states = op("Add", states, op("Mul", op("Gather", slope, nodes, axis=0), score))
+        if offset is not None:
+            states = op("Add", states, graph.shaped(offset, -1, 1, self.n_states))
+        if self.n_states == 1:
+            said = logistic(graph, states, axis=2)
+        else:
+            said = op("Softmax", states, axis=2)
+        weight = graph.shaped(op("Gather", self.weight, nodes, axis=0), -1, 1, self.n_visits)
+        return graph.shaped(op("MatMul", weight, said), -1, max(2, self.n_states))
+
+
+def by_blocks(
+    graph: Graph, body: object, inputs: Sequence[tuple[str, int]], n_columns: int, most: int
+) -> str:
+    """What a graph makes of all rows, computed for `most` rows at a time.
+
+    Memory then grows with the rows, but not with the rows times the nodes they meet.
+
+    Parameters
+    ----------
+    graph : Graph
+        Where operators are added.
+    body : GraphProto
+        What to compute of each block.
+    inputs : sequence of (str, int)
+        The inputs of the body for all rows, and their numbers of columns.
+    n_columns : int
+        The number of columns of its output.
+    most : int
+        The rows in a block.
+    """
+    op = graph.op
+
+    def whole(*numbers: int) -> Indices:
+        return np.array(numbers, dtype=np.int64)
+
+    n_rows = op("Shape", inputs[0][0], start=0, end=1)
+    size = op("Max", op("Min", n_rows, whole(most)), whole(1))
+    rounded_up = op("Div", op("Sub", op("Add", n_rows, size), whole(1)), size)
+    n_blocks = op("Max", rounded_up, whole(1))
+    lacking = op("Sub", op("Mul", n_blocks, size), n_rows)
+    padding = op("Concat", whole(0, 0), lacking, whole(0), axis=0)
+    blocks = [
+        op("Reshape", op("Pad", name, padding), op("Concat", n_blocks, size, whole(width), axis=0))
+        for name, width in inputs
+    ]
+    found = op("Scan", *blocks, num_scan_inputs=len(blocks), body=body)
+    rows = graph.shaped(found, -1, n_columns)
+    return op("Slice", rows, whole(0), n_rows, whole(0))
+
+
+def roots_of(model: TreeModel | ForestModel) -> Indices:
+    """The first node of every tree."""
+    roots = model.roots if isinstance(model, ForestModel) else [0]
+    return np.asarray(roots, dtype=np.int64)
+
+
+def _coefficients(model: TreeModel | ForestModel) -> Floats:
+    """The coefficients of every log-odds: of two classes there is one, that of the second."""
+    if isinstance(model, ForestModel):
+        return model.parameters
+    if model.n_classes == 2:
+        return np.diff(model.coefficients, axis=1)
+    return model.coefficients
+
+
+def _ways(model: TreeModel | ForestModel, counts: npt.NDArray[np.bool_]) -> list[list[int]]:
+    """The nodes that count on the way to every leaf, numbered among themselves."""
+    number = np.cumsum(counts) - 1
+    ways: list[list[int]] = [[] for _ in counts]
+    for node, attribute in enumerate(model.attribute):
+        if counts[node]:
+            ways[node] = [*ways[node], int(number[node])]
+        if attribute >= 0:
+            first = int(model.first_child[node])
+            for child in range(first, first + int(model.n_children[node])):
+                ways[child] = ways[node]
+    return [ways[leaf] for leaf in np.flatnonzero(model.attribute < 0)]

@@ -1,0 +1,5 @@
+"""A fitted calibrator as SQL, one expression a class."""
+
+from .api import SqlColumns, to_sql
+
+__all__ = ["SqlColumns", "to_sql"]

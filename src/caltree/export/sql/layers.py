@@ -1,0 +1,170 @@
+"""Short names for long expressions, in layers: each is made of the ones before."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from .dialects import Dialect, Lines, indented, separated, unused
+
+
+@dataclass
+class Layers:
+    """What the probabilities of all classes are made of.
+
+    Parameters
+    ----------
+    dialect : Dialect
+        The database.
+    taken : list of str
+        Names of columns, which nothing else may have.
+    valid : str
+        Whether there are probabilities at all; they are NULL otherwise.
+    """
+
+    dialect: Dialect
+    taken: list[str]
+    valid: str
+    layers: list[dict[str, str]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        # Few tables have columns that begin like this.
+        self.source = unused("_s", self.taken)
+
+    def name(self, layer: int, wanted: str, value: str) -> str:
+        """A short name for an expression of names in the layers before."""
+        while len(self.layers) <= layer:
+            self.layers.append({})
+        cleaned = "_" + re.sub("[^0-9A-Za-z_]", "_", wanted)
+        name = unused(cleaned, [*self.taken, *(name for names in self.layers for name in names)])
+        self.layers[layer][name] = value
+        return f"{self.source}.{name}"
+
+    def alone(self, body: Lines) -> Lines:
+        """An expression of the names as one that stands alone."""
+        layers = self._used([body])
+        if not layers:
+            return [f"CASE WHEN {self.valid} THEN", *indented(body), "END"]
+        if self.dialect.name == "duckdb":
+            return self._as_lambdas(layers, body)
+        lines = ["SELECT", *indented(body), f"FROM {self._nested(layers)[0]}"]
+        lines += [*self._nested(layers)[1:], f"WHERE {self.valid}"]
+        return ["(", *indented(lines), ")"]
+
+    def query(
+        self, table: str, columns: Sequence[str] | None, bodies: Sequence[Lines], names: Lines
+    ) -> Lines:
+        """A whole query, in which all classes share the layers."""
+        layers = self._used(bodies)
+        if not layers or (self.dialect.name == "sqlite" and columns is None):
+            # SQLite cannot leave out again what is only there to be shared.
+            listed = [self.alone(body) for body in bodies]
+            before: Lines = []
+            after = [f"FROM {table}"]
+            kept = ["*"] if columns is None else list(columns)
+        else:
+            guard = f"CASE WHEN {self.valid} THEN"
+            listed = [[guard, *indented(body), "END"] for body in bodies]
+            before, after = self._shared(layers, table)
+            kept = self._kept(layers, columns)
+        blocks = [[column] for column in kept]
+        blocks += [_with_name(lines, name) for lines, name in zip(listed, names, strict=True)]
+        return [*before, "SELECT", *indented(with_commas(blocks)), *after]
+
+    def _used(self, bodies: Sequence[Lines]) -> list[dict[str, str]]:
+        """The layers without the names that nothing needs."""
+        pattern = re.compile(rf"\b{self.source}\.(\w+)")
+        needed = {name for body in bodies for line in body for name in pattern.findall(line)}
+        used: list[dict[str, str]] = []
+        for layer in reversed(self.layers):
+            kept = {name: value for name, value in layer.items() if name in needed}
+            needed |= {name for value in kept.values() for name in pattern.findall(value)}
+            if kept:
+                used.insert(0, kept)
+        return used
+
+    def _nested(self, layers: Sequence[dict[str, str]]) -> Lines:
+        """The layers as subqueries of nothing but the row at hand."""
+        # PostgreSQL would put the long expressions back for their names.
+        barrier = ["OFFSET 0"] if self.dialect.name == "postgresql" else []
+        lines: Lines = []
+        for layer in layers:
+            before = [f"{self.source}.*"] if lines else []
+            inner = [f"FROM {lines[0]}", *lines[1:]] if lines else []
+            fields = separated([*before, *_with_names(layer)])
+            select = ["SELECT", *indented(fields), *inner, *barrier]
+            lines = ["(", *indented(select), f") AS {self.source}"]
+        return lines
+
+    def _as_lambdas(self, layers: Sequence[dict[str, str]], body: Lines) -> Lines:
+        """The layers as lists of one struct: of subqueries DuckDB would make joins."""
+        first = separated([f"'{name}': {value}" for name, value in layers[0].items()])
+        lines = [f"CASE WHEN {self.valid} THEN [{{", *indented(first), "}] END"]
+        for layer in layers[1:]:
+            fields = separated([self.source, *(f"{n} := {value}" for n, value in layer.items())])
+            lines = self._transformed(lines, ["struct_insert(", *indented(fields), ")"])
+        *lines, last = self._transformed(lines, body)
+        return [*lines, f"{last}[1]"]
+
+    def _transformed(self, given: Lines, body: Lines) -> Lines:
+        *start, end = given
+        inner = [*start, f"{end},", f"lambda {self.source}:", *indented(body)]
+        return ["list_transform(", *indented(inner), ")"]
+
+    def _shared(self, layers: Sequence[dict[str, str]], table: str) -> tuple[Lines, Lines]:
+        """What comes before and after the SELECT of a query."""
+        if self.dialect.name == "postgresql":
+            lines = self._nested(layers)
+            return [], [
+                f"FROM {table} AS {self._row}",
+                f"CROSS JOIN LATERAL {lines[0]}",
+                *lines[1:],
+            ]
+        if self.dialect.name == "sqlite":
+            return self._common_tables(layers, table)
+        lines = [table]
+        for layer in layers:
+            fields = indented(separated(["*", *_with_names(layer)]))
+            select = ["SELECT", *fields, f"FROM {lines[0]}", *lines[1:]]
+            lines = ["(", *indented(select), f") AS {self.source}"]
+        return [], [f"FROM {lines[0]}", *lines[1:]]
+
+    def _common_tables(self, layers: Sequence[dict[str, str]], table: str) -> tuple[Lines, Lines]:
+        blocks, origin = [], table
+        for number, layer in enumerate(layers, start=1):
+            name = unused(f"_layer_{number}", [table.strip('"')])
+            fields = separated(["*", *_with_names(layer)])
+            select = ["SELECT", *indented(fields), f"FROM {origin}"]
+            blocks.append([f"{name} AS MATERIALIZED (", *indented(select), ")"])
+            origin = f"{name} AS {self.source}"
+        first, *others = with_commas(blocks)
+        return [f"WITH {first}", *others], [f"FROM {origin}"]
+
+    @property
+    def _row(self) -> str:
+        return unused("_t", [*self.taken, self.source])
+
+    def _kept(self, layers: Sequence[dict[str, str]], columns: Sequence[str] | None) -> Lines:
+        """The columns of the table that stay."""
+        if self.dialect.name == "postgresql":
+            return [f"{self._row}.{column}" for column in columns or ["*"]]
+        if columns is not None:
+            return list(columns)
+        names = ", ".join(name for layer in layers for name in layer)
+        word = "EXCLUDE" if self.dialect.name == "duckdb" else "EXCEPT"
+        return [f"{self.source}.* {word} ({names})"]
+
+
+def with_commas(blocks: Sequence[Lines]) -> Lines:
+    """Blocks of lines with commas between them."""
+    *others, last = blocks
+    return [line for block in others for line in (*block[:-1], f"{block[-1]},")] + last
+
+
+def _with_names(layer: dict[str, str]) -> Lines:
+    return [f"{value} AS {name}" for name, value in layer.items()]
+
+
+def _with_name(lines: Lines, name: str) -> Lines:
+    return [*lines[:-1], f"{lines[-1]} AS {name}"]

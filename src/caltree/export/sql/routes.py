@@ -1,0 +1,219 @@
+"""Which child a row goes to, in SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._inputs.attributes import Attribute
+from .dialects import Dialect
+
+# Stands for infinity in a stored tree: all values but missing ones are below.
+_INFINITE = float(np.finfo(np.float64).max)
+# Smaller whole numbers are exact as doubles.
+_LARGEST_EXACT = 2**53
+_LARGEST_INTEGER = 2**63 - 1
+
+
+class Routes:
+    """The splits of a tree or a forest as conditions.
+
+    Parameters
+    ----------
+    dialect : Dialect
+        The database.
+    model : TreeModel or ForestModel
+        The fitted arrays.
+    columns : list of str
+        The column of every attribute.
+    scores : list of str
+        The scores, which a forest splits on, too.
+    """
+
+    def __init__(
+        self, dialect: Dialect, model: Any, columns: Sequence[str], scores: Sequence[str]
+    ) -> None:
+        self.dialect = dialect
+        self.model = model
+        self.attributes: tuple[Attribute, ...] = model.attributes.columns
+        self.scores = scores
+        self._columns = columns
+        self._known = [
+            None if attribute.categories is None else Categories(dialect, attribute, column)
+            for attribute, column in zip(self.attributes, columns, strict=True)
+        ]
+
+    def children(self, node: int) -> list[tuple[str, int]]:
+        """The children of a node, each with its condition; the last takes all other rows.
+
+        Each condition holds for the rows of its child only, so that any of them can stand alone.
+        An only child has no condition.
+        """
+        index, first = int(self.model.attribute[node]), int(self.model.first_child[node])
+        missing = int(self.model.missing[node])
+        if index >= len(self.attributes):
+            score = self.scores[index - len(self.attributes)]
+            return self._numeric(node, score, score)
+        known, column = self._known[index], self._columns[index]
+        if known is None:
+            return self._numeric(node, column, self.dialect.cast(column, self.dialect.number))
+        if not known.categories:
+            return [("", first + missing)]
+        begin = int(self.model.table[node])
+        branches = self.model.branches[begin : begin + len(known.categories)].tolist()
+        conditions = known.conditions(branches, missing)
+        return [(condition, first + branch) for branch, condition in conditions]
+
+    def _numeric(self, node: int, column: str, value: str) -> list[tuple[str, int]]:
+        dialect, number = self.dialect, float(self.model.threshold[node])
+        left = int(self.model.first_child[node])
+        missing_left = int(self.model.missing[node]) == 0
+        missing = dialect.missing(column, value)
+        if number == _INFINITE:
+            if missing_left:
+                return [("", left)]
+            return [(dialect.known(column, value), left), (missing, left + 1)]
+        threshold = dialect.exact(number)
+        below, above = f"{value} <= {threshold}", f"{value} > {threshold}"
+        if missing_left:
+            above = dialect.above(value, threshold)
+            return [(f"{below} OR {missing}", left), (above, left + 1)]
+        return [(below, left), (f"{above} OR {missing}", left + 1)]
+
+
+class LeafRoutes:
+    """The same for rows whose leaves are known, by their numbers from left to right.
+
+    Parameters
+    ----------
+    dialect : Dialect
+        The database.
+    model : TreeModel or ForestModel
+        The fitted arrays.
+    leaf : list of str
+        The number of the leaf in the tree of every node.
+    """
+
+    def __init__(self, dialect: Dialect, model: Any, leaf: Sequence[str]) -> None:
+        self.dialect = dialect
+        self.model = model
+        self.leaf = leaf
+        self.first, self.last = leaf_numbers(model)
+
+    def children(self, node: int) -> list[tuple[str, int]]:
+        """The children of a node, each with its condition."""
+        first, count = int(self.model.first_child[node]), int(self.model.n_children[node])
+        return [(self._condition(child), child) for child in range(first, first + count)]
+
+    def _condition(self, node: int) -> str:
+        first, last = self.first[node], self.last[node]
+        if first == last:
+            return f"{self.leaf[node]} = {first}"
+        return f"{self.leaf[node]} BETWEEN {first} AND {last}"
+
+
+def leaf_numbers(model: Any) -> tuple[list[int], list[int]]:
+    """The first and the last leaf below every node, numbered from left to right in each tree."""
+    leaves = (model.attribute < 0).astype(int)
+    inner = np.flatnonzero(model.attribute >= 0)
+    for node in inner[::-1]:
+        first = model.first_child[node]
+        leaves[node] = leaves[first : first + model.n_children[node]].sum()
+    begins = np.zeros(len(leaves), dtype=int)
+    for node in inner:
+        first, count = model.first_child[node], model.n_children[node]
+        before = np.cumsum([0, *leaves[first : first + count - 1]])
+        begins[first : first + count] = begins[node] + before
+    return begins.tolist(), (begins + leaves - 1).tolist()
+
+
+class Categories:
+    """The categories of a nominal attribute as literals.
+
+    Parameters
+    ----------
+    dialect : Dialect
+        The database.
+    attribute : Attribute
+        The attribute.
+    column : str
+        Its column.
+    """
+
+    def __init__(self, dialect: Dialect, attribute: Attribute, column: str) -> None:
+        self.dialect = dialect
+        self.categories = attribute.categories or ()
+        self.most_frequent = int(attribute.fill)
+        self.column, self.double = column, ""
+        kinds = {_kind(category) for category in self.categories}
+        if len(kinds) > 1:
+            raise ValueError(
+                f"attribute {attribute.name!r} has categories of several types "
+                f"({', '.join(sorted(kinds))}), which no column of a table can hold; make all of "
+                "them strings before fitting"
+            )
+        kind = next(iter(kinds), "string")
+        if kind == "boolean" and dialect.boolean is None:
+            kind = "number"
+        if kind == "string":
+            self.value = dialect.cast(column, dialect.text) + dialect.binary
+        elif kind == "boolean":
+            self.value = dialect.cast(column, str(dialect.boolean))
+        elif self._are_large(attribute.name):
+            # As doubles they would lose digits.
+            self.value = column
+        else:
+            self.value = self.double = dialect.cast(column, dialect.number)
+        self.literals = [self._literal(category, kind) for category in self.categories]
+
+    def conditions(self, branches: Sequence[int], missing: int) -> list[tuple[int, str]]:
+        """Branches that rows can take, each with its condition; the last takes all other rows."""
+        other = branches[self.most_frequent]
+        found, listed = [], []
+        for branch in sorted({*branches, missing} - {other}):
+            here = [
+                literal
+                for literal, to in zip(self.literals, branches, strict=True)
+                if to == branch and literal
+            ]
+            listed += here
+            conditions = [f"{self.value} IN ({', '.join(here)})"] if here else []
+            if branch == missing:
+                conditions.append(self.dialect.missing(self.column, self.double))
+            if conditions:
+                found.append((branch, " OR ".join(conditions)))
+        if not found:
+            return [(other, "")]
+        return [*found, (other, self._otherwise(listed, other == missing))]
+
+    def _otherwise(self, listed: Sequence[str], or_missing: bool) -> str:
+        unlisted = [f"{self.value} NOT IN ({', '.join(listed)})"] if listed else []
+        if or_missing:
+            return " OR ".join([*unlisted, self.dialect.missing(self.column, self.double)])
+        return " AND ".join([*unlisted, self.dialect.known(self.column, self.double)])
+
+    def _are_large(self, name: str) -> bool:
+        whole = [category for category in self.categories if isinstance(category, int)]
+        largest = max(map(abs, whole), default=0)
+        if largest > _LARGEST_INTEGER:
+            raise ValueError(
+                f"attribute {name!r} has the category {largest}, beyond the integers of "
+                "databases; make strings of its categories before fitting"
+            )
+        return len(whole) == len(self.categories) and largest >= _LARGEST_EXACT
+
+    def _literal(self, category: Any, kind: str) -> str:
+        """The category as SQL, or nothing if no row can hold it."""
+        if kind == "string":
+            return self.dialect.string(category) if self.dialect.can_hold(category) else ""
+        if kind == "boolean":
+            return "TRUE" if category else "FALSE"
+        return str(int(category)) if category == int(category) else self.dialect.exact(category)
+
+
+def _kind(category: Any) -> str:
+    if isinstance(category, str):
+        return "string"
+    return "boolean" if isinstance(category, bool) else "number"

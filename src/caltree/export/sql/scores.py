@@ -1,0 +1,198 @@
+"""Scores as the node models see them, in SQL: what `caltree._inputs.scores` does to arrays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..._inputs.scores import ScoreType, log_odds
+from .dialects import Dialect
+from .layers import Layers
+from .sums import LARGEST_EXPONENT, added, softmax
+
+_SMALLEST_PROBABILITY = 2.0**-53
+_LARGEST_PROBABILITY = 1.0 - _SMALLEST_PROBABILITY
+_LARGEST_LOG_ODDS = math.log(_LARGEST_PROBABILITY / _SMALLEST_PROBABILITY)
+_LARGEST_SCORE = 1e100
+_FARTHEST_FROM_ONE = 1e-12
+# The difference of two of these is still a number.
+_LARGEST_LOGIT = 8e307
+_LARGEST_NUMBER = float(np.finfo(np.float64).max)
+# A product that is rounded to 0 is an error in PostgreSQL. What is smaller is nothing to a sum.
+_SMALLEST_FACTOR = 1e-200
+_SMALLEST_SHARE = 1e-300
+# The logarithm of the smallest probability above 0.
+_LOWEST_LOG = 745.0
+
+
+@dataclass
+class Scores:
+    """Columns of scores, and short names for what is made of them.
+
+    Parameters
+    ----------
+    dialect : Dialect
+        The database.
+    columns : list of str
+        The columns as doubles.
+    labels : sequence
+        The classes.
+    score_type : str
+        What the scores are.
+    taken : list of str
+        Names of columns, which nothing else may have.
+    """
+
+    dialect: Dialect
+    columns: list[str]
+    labels: Sequence[Any]
+    score_type: ScoreType
+    taken: list[str]
+
+    def __post_init__(self) -> None:
+        self.layers = Layers(self.dialect, self.taken, self._valid)
+
+    @property
+    def n_classes(self) -> int:
+        """The number of classes."""
+        return len(self.labels)
+
+    @property
+    def _valid(self) -> str:
+        """Whether all scores are what `predict_proba` would take."""
+        probability = self.score_type == "probability"
+        low, high = (0.0, 1.0) if probability else (-_LARGEST_NUMBER, _LARGEST_NUMBER)
+        limits = f"BETWEEN {self.dialect.double(low)} AND {self.dialect.double(high)}"
+        return " AND ".join(f"{column} {limits}" for column in self.columns)
+
+    def named(self, kind: str, values: Sequence[str], layer: int = 0) -> list[str]:
+        """Short names for expressions, one a class, or of the second of two."""
+        classes = self.classes_of(len(values))
+        labels = [self.labels[j] for j in classes]
+        return [
+            self.layers.name(layer, f"{kind}_{label}", value)
+            for label, value in zip(labels, values, strict=True)
+        ]
+
+    def classes_of(self, n_columns: int) -> list[int]:
+        """The class of each of several columns."""
+        return [1] if n_columns == 1 else [c % self.n_classes for c in range(n_columns)]
+
+    def regressors(self, extremes: str) -> tuple[list[str], float]:
+        """What enters the node models, and the largest size it can have."""
+        dialect, columns, m = self.dialect, self.columns, self.n_classes
+        if self.score_type != "probability":
+            if extremes == "published" or self.score_type == "margin":
+                return [self.cut_off(column) for column in columns], _LARGEST_SCORE
+            if len(columns) == 1:
+                limit = _LARGEST_LOG_ODDS
+                return [dialect.between(columns[0], -limit, limit)], limit
+            columns = self._softmax_of_logits()
+        elif extremes == "published":
+            return [self._published_log_odds(column) for column in columns], _LOWEST_LOG
+        if m > 2:
+            return [self._log(column) for column in columns], -math.log(_SMALLEST_PROBABILITY)
+        used = columns[1:] if len(columns) == 2 else columns
+        return [self.clipped_log_odds(column) for column in used], _LARGEST_LOG_ODDS
+
+    def offsets(self) -> list[str]:
+        """What the scores say before any correction."""
+        probabilities = self.uncalibrated()
+        if self.n_classes == 2:
+            return [self.clipped_log_odds(probabilities[1])]
+        return [self._log(probability) for probability in probabilities]
+
+    def uncalibrated(self) -> list[str]:
+        """The scores as probabilities, one a class."""
+        scores = self.averaged()
+        if self.score_type != "probability":
+            if len(scores) > 1:
+                return softmax(self.dialect, scores)
+            score = self.dialect.between(scores[0], -LARGEST_EXPONENT, LARGEST_EXPONENT)
+            return [f"1 / (1 + exp({score}))", f"1 / (1 + exp(-{score}))"]
+        if len(scores) == 1:
+            return [f"1 - {scores[0]}", self.without_tiny(scores[0])]
+        return normalised(self.dialect, scores)
+
+    def averaged(self) -> list[str]:
+        """The mean over several classifiers side by side."""
+        scores = self.columns
+        if self.score_type != "probability":
+            scores = [self.for_products(self.cut_off(column)) for column in scores]
+        if len(scores) <= self.n_classes:
+            return scores
+        n_classifiers = len(scores) // self.n_classes
+        sums = [f"({added(scores[j :: self.n_classes])})" for j in range(self.n_classes)]
+        return [self._mean(total, n_classifiers) for total in sums]
+
+    def one_a_class(self) -> list[str]:
+        """What a calibrator sees that maps the score of each class on its own."""
+        scores = self.averaged()
+        if self.n_classes > 2 or len(scores) == 1:
+            return scores
+        if self.score_type == "probability":
+            return scores[1:]
+        return [f"({scores[1]} - {scores[0]})"]
+
+    def clipped_log_odds(self, probability: str) -> str:
+        """The log-odds of a probability, cut off."""
+        p = self.dialect.between(probability, _SMALLEST_PROBABILITY, _LARGEST_PROBABILITY)
+        return f"ln({p} / (1 - {p}))"
+
+    def for_products(self, score: str) -> str:
+        """A score that can be multiplied without fear; logarithms are never that small."""
+        if self.score_type == "probability":
+            return score
+        return self.without_tiny(score, _SMALLEST_FACTOR)
+
+    def cut_off(self, score: str) -> str:
+        """A score that is no probability, cut off."""
+        return self.dialect.between(score, -_LARGEST_SCORE, _LARGEST_SCORE)
+
+    def without_tiny(self, score: str, smallest: float = _SMALLEST_SHARE) -> str:
+        """A number, and 0 for one so small that PostgreSQL would refuse its products."""
+        if self.dialect.name != "postgresql":
+            return score
+        return f"CASE WHEN abs({score}) < {self.dialect.double(smallest)} THEN 0 ELSE {score} END"
+
+    def _mean(self, total: str, count: int) -> str:
+        mean = f"{total} / {count}"
+        if self.dialect.name != "postgresql" or self.score_type != "probability":
+            return mean
+        return f"CASE WHEN {total} < {_SMALLEST_SHARE!r} THEN {total} ELSE {mean} END"
+
+    def _log(self, probability: str) -> str:
+        return f"ln({self.dialect.at_least(probability, _SMALLEST_PROBABILITY)})"
+
+    def _published_log_odds(self, p: str) -> str:
+        lowest, highest = log_odds(np.array([[0.0, 1.0]]), "probability", "published")[0]
+        return (
+            f"CASE WHEN {p} > 0 AND {p} < 1 THEN ln({p} / (1 - {p})) "
+            f"WHEN {p} <= 0 THEN {self.dialect.double(lowest)} "
+            f"ELSE {self.dialect.double(highest)} END"
+        )
+
+    def _softmax_of_logits(self) -> list[str]:
+        limit, m = _LARGEST_LOGIT, self.n_classes
+        logits = [self.dialect.between(column, -limit, limit) for column in self.columns]
+        blocks = [logits[start : start + m] for start in range(0, len(logits), m)]
+        return [p for block in blocks for p in softmax(self.dialect, block)]
+
+
+def normalised(dialect: Dialect, values: Sequence[str]) -> list[str]:
+    """Numbers from 0 to 1, divided by their sum unless that is 1; 0 everywhere is equal."""
+    total, equal = f"({added(values)})", dialect.double(1.0 / len(values))
+    near = f"abs({total} - 1) <= {dialect.double(_FARTHEST_FROM_ONE)}"
+    found = []
+    for value in values:
+        whens = f"WHEN {near} THEN {value} WHEN {total} > 0 THEN {value} / {total} ELSE {equal}"
+        if dialect.name == "postgresql":
+            # It refuses a quotient that is rounded to 0.
+            tiny = f"{value} < {_SMALLEST_SHARE!r} AND {total} > {_SMALLEST_FACTOR!r}"
+            whens = f"WHEN {tiny} THEN 0 {whens}"
+        found.append(f"CASE {whens} END")
+    return found

@@ -1,0 +1,137 @@
+"""The page of a report: one HTML file with its style and script inside."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+from . import wording as sentences
+from .intervals import axis_end
+
+# Regions that are shown before the reader asks for all.
+_FIRST_REGIONS = 10
+# A tree with more nodes begins folded below this level.
+_MOST_OPEN_NODES = 31
+_OPEN_LEVELS = 3
+_WIDTH = 120.0
+_CURVES = ("before", "after")
+_BIN = ("predicted", "observed", "low", "high", "rows")
+
+
+def render(data: Mapping[str, Any]) -> str:
+    """The page of some evidence."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    )
+    environment.filters.update(percent=sentences.percent, count=sentences.count)
+    source = files(__package__)
+    several = len(data["classes"]) > 2
+    places = _places(data)
+    end = _common_axis(places.values())
+    page = environment.from_string(source.joinpath("page.html.j2").read_text("utf-8")).render(
+        data=data,
+        words=sentences,
+        several=several,
+        end=end,
+        style=source.joinpath("page.css").read_text("utf-8"),
+        script=source.joinpath("page.js").read_text("utf-8"),
+        embedded=embedded({"places": _for_script(places, several), **_of_classes(data)}),
+        first_regions=_FIRST_REGIONS,
+        largest_harm=max((region["harm"] for region in data["regions"]), default=0.0) or 1.0,
+        open_levels=_OPEN_LEVELS if len(data["tree"] or ()) > _MOST_OPEN_NODES else 10**6,
+        picture=lambda found: _picture(found, end),
+        interval=_interval,
+    )
+    return f"{page}\n"
+
+
+def embedded(value: Any) -> str:
+    """JSON that can stand inside a script element: ASCII, and nothing that looks like markup."""
+    text = json.dumps(value, allow_nan=False, ensure_ascii=True, separators=(",", ":"))
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _places(data: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Every node and region, by its id."""
+    return {place["id"]: place for place in [*(data["tree"] or ()), *data["regions"]]}
+
+
+def _for_script(places: Mapping[str, Mapping[str, Any]], several: bool) -> dict[str, Any]:
+    """What the panel shows of each place."""
+    return {
+        key: {
+            "conditions": found["conditions"],
+            "sentence": sentences.place(found, several),
+            "doubt": sentences.doubt(found),
+            "few": found["few"],
+            "say": found.get("share", 0.0),
+            "further": found["leaves"] if found.get("children") == 0 else 1,
+            "numbers": _numbers(found),
+            **{name: _points(found[name]) for name in _CURVES},
+        }
+        for key, found in places.items()
+    }
+
+
+def _numbers(found: Mapping[str, Any]) -> list[list[str]]:
+    if not found["rows"]:
+        return []
+    interval = f"{sentences.percent(found['low'])} to {sentences.percent(found['high'])}"
+    rows = sentences.count(found["rows"])
+    if "training_rows" in found:
+        rows = f"{rows} ({sentences.count(found['training_rows'])} in training)"
+    return [
+        ["Class", found["class"]],
+        ["Scores say", sentences.percent(found["says"])],
+        ["Observed", f"{sentences.percent(found['observed'])} ({interval})"],
+        ["Calibrated", sentences.percent(found["calibrated"])],
+        ["Rows", rows],
+    ]
+
+
+def _points(bins: list[dict[str, float]]) -> list[list[float]]:
+    return [[each[name] for name in _BIN] for each in bins]
+
+
+def _of_classes(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The diagrams of all rows."""
+    return {
+        "classes": [
+            {"class": each["class"], **{name: _points(each[name]) for name in _CURVES}}
+            for each in data["reliability"]
+        ]
+    }
+
+
+def _common_axis(places: Any) -> float:
+    """Where the axis of all small pictures ends."""
+    names = ("says", "observed", "calibrated")
+    values = [place[name] for place in places if place["rows"] for name in names]
+    return axis_end(max(values, default=1.0))
+
+
+def _picture(found: Mapping[str, Any], end: float) -> dict[str, float]:
+    """Where things stand in the small picture of a region."""
+
+    def at(probability: float) -> float:
+        return round(4.0 + (_WIDTH - 8.0) * min(probability / end, 1.0), 1)
+
+    return {name: at(found[name]) for name in ("says", "observed", "low", "high", "calibrated")}
+
+
+def _interval(gain: Mapping[str, Any]) -> dict[str, float] | None:
+    """Where the interval of a gain stands beside no gain at all, in hundredths of the width."""
+    if gain["low"] is None or gain["low"] == gain["high"]:
+        return None
+    low, high = min(gain["low"], 0.0), max(gain["high"], 0.0)
+
+    def at(value: float) -> float:
+        return float(round(4.0 + 92.0 * (value - low) / (high - low), 2))
+
+    return {name: at(gain[name]) for name in ("low", "high", "gain")} | {"zero": at(0.0)}

@@ -1,0 +1,158 @@
+"""The rows of a report, checked, with their probabilities before and after calibration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
+
+from .._attribute_base import AttributeCalibrator
+from .._base import Calibrator
+from .._fitted.conditions import short
+from .._fitted.fingerprint import Overlap, calibration_hashes, table_hashes
+from .._fitted.text import printable
+from .._inputs.attributes import Attributes, learn
+from .._inputs.indexing import count_rows, take_rows
+from .._inputs.parameters import Floats, check_weights, known_labels
+from .._inputs.scores import as_score_matrix, uncalibrated
+from ..classifier import CalibratedClassifier
+from .intervals import Judged
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows that count, and what is said of them."""
+
+    calibrator: Any
+    is_model: bool
+    """Whether the scores are those of the classifier of a `CalibratedClassifier`."""
+    classes: list[str]
+    truth: Floats
+    """The labels as ones and zeros, one column a class."""
+    before: Floats
+    after: Floats
+    weights: Floats
+    score_type: str
+    attributes: Attributes | None
+    matrix: Floats | None
+    """The encoded attributes, if there are any."""
+    unreadable: str | None
+    """Why there are none."""
+    overlap: Overlap | None
+    """What the calibrator has seen of these rows; None if it cannot say."""
+
+    @cached_property
+    def judged(self) -> Judged:
+        """What was said of the rows and what happened."""
+        return Judged.of(self.classes, self.truth, self.before, self.after, self.weights)
+
+
+@dataclass(frozen=True, eq=False)
+class _Said:
+    """What is said of the rows."""
+
+    before: Floats
+    after: Floats
+    score_type: str
+    attributes: Attributes | None
+    matrix: Floats | None
+    unreadable: str | None
+    overlap: Overlap | None
+
+
+def check_rows(calibrator: Any, X: Any, y: Any, scores: Any, sample_weight: Any) -> Rows:
+    """Check what a report is asked for, and ask the calibrator."""
+    is_model = isinstance(calibrator, CalibratedClassifier)
+    _check_arguments(calibrator, is_model, scores)
+    of, n_rows = ("y", count_rows(y, "y")) if X is None else ("X", count_rows(X, "X"))
+    if n_rows == 0:
+        raise ValueError(f"{of} has 0 rows; a report needs rows of at least two classes")
+    if count_rows(y, "y") != n_rows:
+        raise ValueError(f"y has {count_rows(y, 'y')} labels, but X has {n_rows} rows")
+    weights = check_weights(sample_weight, n_rows, of)
+    keep = None if weights is None or weights.all() else weights > 0
+    if not is_model:
+        scores = as_score_matrix(scores, n_rows, len(calibrator.classes_), keep, of)
+    if keep is not None and weights is not None:
+        kept = np.flatnonzero(keep)
+        X, y, weights = None if X is None else take_rows(X, kept), take_rows(y, kept), weights[kept]
+    truth = known_labels(y, calibrator.classes_, count_rows(y, "y"))
+    labels = truth.argmax(axis=1)
+    if (labels == labels[0]).all():
+        only = calibrator.classes_.tolist()[labels[0]]
+        raise ValueError(
+            f"y contains one class only, {only!r}; a report needs rows of at least two classes"
+        )
+    said = (
+        _of_model(calibrator, X, labels) if is_model else _of_scores(calibrator, X, labels, scores)
+    )
+    return Rows(
+        calibrator=calibrator.calibrator_ if is_model else calibrator,
+        is_model=is_model,
+        classes=[short(label) for label in calibrator.classes_.tolist()],
+        truth=truth,
+        weights=np.ones(len(truth)) if weights is None else weights,
+        **vars(said),
+    )
+
+
+def _check_arguments(calibrator: Any, is_model: bool, scores: Any) -> None:
+    if not is_model and not isinstance(calibrator, Calibrator):
+        raise TypeError(
+            "calibrator_or_model must be a fitted calibrator of caltree or a "
+            f"CalibratedClassifier, got {calibrator!r:.200}"
+        )
+    check_is_fitted(calibrator)
+    name = type(calibrator).__name__
+    if is_model and scores is not None:
+        raise ValueError(
+            f"scores must be None: a {name} asks its own classifier; to report on stored scores, "
+            "give its calibrator_"
+        )
+    if not is_model and scores is None:
+        raise ValueError(
+            f"scores is None, but {name} calibrates scores; give those of the classifier, "
+            "as for fit"
+        )
+
+
+def _of_model(model: CalibratedClassifier, X: Any, labels: npt.NDArray[np.intp]) -> _Said:
+    scores, kind = model._scores(X)
+    after = model._calibrated(X, scores, kind)
+    hashes = None if model.sketch_ is None else table_hashes(X, labels)
+    return _Said(
+        uncalibrated(scores, len(model.classes_), kind),
+        after,
+        kind,
+        *_read_attributes(model.calibrator_, model._columns.of(X)),
+        None if model.sketch_ is None or hashes is None else model.sketch_.overlap(hashes),
+    )
+
+
+def _of_scores(calibrator: Any, X: Any, labels: npt.NDArray[np.intp], scores: Floats) -> _Said:
+    after = calibrator.predict_proba(X, scores)
+    kind = (len(calibrator.classes_), calibrator.score_type_)
+    known, matrix, unreadable = _read_attributes(calibrator, X)
+    used = matrix if isinstance(calibrator, AttributeCalibrator) else None
+    overlap = calibrator.sketch_.overlap(calibration_hashes(used, labels, scores, *kind))
+    return _Said(uncalibrated(scores, *kind), after, kind[1], known, matrix, unreadable, overlap)
+
+
+def _read_attributes(
+    calibrator: Any, X: Any
+) -> tuple[Attributes | None, Floats | None, str | None]:
+    """The attributes, what they are in each row, or why there are none."""
+    if isinstance(calibrator, AttributeCalibrator):
+        known = calibrator._attributes()
+        return known, known.encode(X), None
+    if X is None:
+        return None, None, "no attributes were given"
+    try:
+        # The calibrator ignores them, but the report can still divide the rows by them.
+        return *learn(X), None
+    except (TypeError, ValueError) as error:
+        return None, None, printable(error)

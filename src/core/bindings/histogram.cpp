@@ -1,0 +1,506 @@
+// The bindings of trees that are grown level by level, on chunks of rows in bins.
+#include "histogram/histogram.hpp"
+
+#include "bindings/bindings.hpp"
+#include "data/binning.hpp"
+#include "histogram/chunk.hpp"
+#include "histogram/class_histogram.hpp"
+#include "histogram/routing.hpp"
+#include "histogram/sums.hpp"
+#include "published/models.hpp"
+#include "tree/structure.hpp"
+
+using namespace caltree;
+
+namespace {
+
+template <class T>
+using RowMajor = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Codes = nb::ndarray<nb::ro, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Strided = nb::ndarray<nb::ro, nb::ndim<1>, nb::device::cpu>;
+using CodesOut = nb::ndarray<nb::ndim<1>, nb::device::cpu>;
+using WholesOut = nb::ndarray<Whole, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Indices = Array<std::int32_t>;
+
+constexpr std::size_t most_classes = std::numeric_limits<Label>::max();
+
+// Some rows: arrays, and what keeps them alive. Everything is checked here, once.
+class ChunkHandle {
+  public:
+    ChunkHandle(Codes codes, const Indices& n_bins, Array<Label> labels, std::size_t n_classes,
+                RowMajor<double> scores, std::optional<RowMajor<double>> offset,
+                std::optional<Array<double>> weights, Array<std::uint8_t> fold)
+        : codes_(std::move(codes)),
+          labels_(std::move(labels)),
+          scores_(std::move(scores)),
+          offset_(std::move(offset)),
+          weights_(std::move(weights)),
+          fold_(std::move(fold)) {
+        const nb::dlpack::dtype type = codes_.dtype();
+        require(type == nb::dtype<std::uint8_t>() || type == nb::dtype<std::uint16_t>(),
+                "codes must have one or two bytes");
+        chunk_.n_attributes = codes_.shape(1);
+        if (type == nb::dtype<std::uint8_t>()) {
+            chunk_.narrow = static_cast<const std::uint8_t*>(codes_.data());
+        } else {
+            chunk_.wide = static_cast<const std::uint16_t*>(codes_.data());
+        }
+        chunk_.labels = view(labels_);
+        chunk_.scores = scores_.data();
+        chunk_.fold = view(fold_);
+        if (offset_) chunk_.offset = offset_->data();
+        if (weights_) chunk_.weights = view(*weights_);
+        check(n_bins, n_classes);
+    }
+    ChunkHandle(const ChunkHandle&) = delete;
+    ChunkHandle& operator=(const ChunkHandle&) = delete;
+
+    const Chunk& chunk() const { return chunk_; }
+    std::size_t n_scores() const { return scores_.shape(1); }
+    std::size_t n_states() const { return n_states_; }
+    std::size_t n_classes() const { return n_states_ == 1 ? 2 : n_states_; }
+    std::span<const std::int32_t> n_bins() const { return n_bins_; }
+
+  private:
+    void check(const Indices& n_bins, std::size_t n_classes) {
+        const std::size_t n = labels_.shape(0);
+        require(codes_.shape(0) == n && scores_.shape(0) == n && fold_.shape(0) == n &&
+                    (!offset_ || offset_->shape(0) == n) && (!weights_ || weights_->shape(0) == n),
+                "the arrays of a chunk differ in length");
+        require(n < (std::size_t{1} << 31), "at most 2^31 - 1 rows");
+        require(n_bins.shape(0) == chunk_.n_attributes && chunk_.n_attributes > 0,
+                "one number of bins an attribute");
+        require(n_classes >= 2 && n_classes <= most_classes && scores_.shape(1) > 0,
+                "between 2 and 65535 classes, and a score");
+        n_states_ = n_classes == 2 ? 1 : n_classes;
+        require(!offset_ || offset_->shape(1) == n_states_, "the offset has another shape");
+        n_bins_.assign(n_bins.data(), n_bins.data() + n_bins.shape(0));
+        for (const std::int32_t count : n_bins_) {
+            require(count >= 0 && static_cast<std::size_t>(count) <= most_bins, "too many bins");
+        }
+        const nb::gil_scoped_release release;
+        for (const Label label : chunk_.labels) require(label < n_classes, "an unknown class");
+        check_numbers();
+        check_codes();
+    }
+
+    void check_numbers() const {
+        bool finite = true;
+        for (std::size_t i = 0; i < scores_.size(); ++i) finite &= std::isfinite(scores_.data()[i]);
+        for (std::size_t i = 0; offset_ && i < offset_->size(); ++i) {
+            finite &= std::isfinite(offset_->data()[i]);
+        }
+        require(finite, "scores must be finite");
+        for (const double weight : chunk_.weights) {
+            require(weight > 0.0 && std::isfinite(weight), "weights must be positive");
+        }
+    }
+
+    void check_codes() const {
+        std::vector<std::size_t> largest(chunk_.n_attributes, 0);
+        for (std::size_t row = 0; row < chunk_.n_rows(); ++row) {
+            for (std::size_t a = 0; a < chunk_.n_attributes; ++a) {
+                largest[a] = std::max(largest[a], chunk_.code(row, a));
+            }
+        }
+        for (std::size_t a = 0; a < chunk_.n_attributes; ++a) {
+            require(largest[a] <= static_cast<std::size_t>(n_bins_[a]), "a code is out of range");
+        }
+    }
+
+    Codes codes_;
+    Array<Label> labels_;
+    RowMajor<double> scores_;
+    std::optional<RowMajor<double>> offset_;
+    std::optional<Array<double>> weights_;
+    Array<std::uint8_t> fold_;
+    std::size_t n_states_ = 0;
+    std::vector<std::int32_t> n_bins_;
+    Chunk chunk_;
+};
+
+template <class Numbers>
+bool all_finite(const Numbers& numbers) {
+    return std::all_of(numbers.data(), numbers.data() + numbers.size(),
+                       [](double number) { return std::isfinite(number); });
+}
+
+Sight sight_of(const ChunkHandle& rows, const Array<double>& centre, const Array<double>& scale,
+               std::size_t per_state) {
+    const std::size_t n_scores = rows.n_scores();
+    require(centre.shape(0) == n_scores && scale.shape(0) == n_scores, "one scale a score");
+    require(all_finite(centre) && all_finite(scale), "scales must be finite");
+    require(per_state == n_scores || per_state * rows.n_states() == n_scores,
+            "a log-odds sees all scores or its own");
+    return {rows.n_states(), per_state, view(centre), view(scale)};
+}
+
+Positions positions_of(const ChunkHandle& rows, const RowMajor<Node>& nodes, const Indices& first) {
+    const Positions positions{nodes.data(), nodes.shape(0), nodes.shape(1)};
+    require(positions.n_rows == rows.chunk().n_rows(), "positions differ from the rows");
+    require(first.shape(0) == positions.n_trees + 1, "one beginning a tree, and the end");
+    for (std::size_t tree = 0; tree < positions.n_trees; ++tree) {
+        require(first.data()[tree] >= 0 && first.data()[tree + 1] > first.data()[tree],
+                "trees have at least one node");
+        const std::int32_t size = first.data()[tree + 1] - first.data()[tree];
+        Node largest = 0;
+        for (std::size_t row = 0; row < positions.n_rows; ++row) {
+            largest = std::max(largest, positions.node(tree, row));
+        }
+        require(largest < size, "a row is in no node");
+    }
+    for (const std::uint8_t fold : rows.chunk().fold) {
+        require(fold == in_no_fold || std::size_t{fold} + 1 < positions.n_trees,
+                "a fold without a tree");
+    }
+    return positions;
+}
+
+Slots slots_of(const Indices& first, const Indices& of_node, const RowMajor<double>& parameters,
+               const Sight& sight) {
+    const std::size_t count = parameters.shape(0);
+    require(parameters.shape(1) == sight.n_parameters(), "parameters have another width");
+    require(all_finite(parameters), "parameters must be finite");
+    require(of_node.shape(0) == static_cast<std::size_t>(first.data()[first.shape(0) - 1]),
+            "one slot a node");
+    for (const std::int32_t slot : view(of_node)) {
+        require(slot >= -1 && slot < static_cast<std::int32_t>(count), "a slot is out of range");
+    }
+    return {view(of_node), view(first), count, parameters.data()};
+}
+
+Units units_of(const Array<double>& units) {
+    require(units.shape(0) == 4, "four units");
+    for (const double unit : view(units)) require(unit > 0.0 && std::isfinite(unit), "a unit");
+    return {units.data()[0], units.data()[1], units.data()[2], units.data()[3]};
+}
+
+nb::object sums(const ChunkHandle& rows, const RowMajor<Node>& nodes, const Indices& first,
+                const Indices& of_node, const RowMajor<double>& parameters,
+                const Array<double>& centre, const Array<double>& scale, std::size_t per_state,
+                const Array<double>& units, bool log_loss) {
+    Sight sight = sight_of(rows, centre, scale, per_state);
+    std::vector<Whole> result;
+    {
+        const nb::gil_scoped_release release;
+        const Positions positions = positions_of(rows, nodes, first);
+        const Slots slots = slots_of(first, of_node, parameters, sight);
+        result = Summing(rows.chunk(), sight, units_of(units), log_loss).sums(positions, slots);
+    }
+    const SumsShape shape{sight.n_states(), sight.width()};
+    return to_numpy(std::move(result), {parameters.shape(0), shape.size()});
+}
+
+// Adds to `into`, a row a slot: the weights of the classes, or what rows say about a correction.
+void histograms(const ChunkHandle& rows, const RowMajor<Node>& nodes, const Indices& first,
+                const Indices& of_node, const RowMajor<double>& parameters,
+                const Array<double>& centre, const Array<double>& scale, std::size_t per_state,
+                const Array<double>& units, bool classes, const WholesOut& into) {
+    Sight sight = sight_of(rows, centre, scale, per_state);
+    const std::size_t evidence = EvidenceShape{rows.n_states()}.size();
+    const HistogramShape shape{rows.n_bins(), classes ? rows.n_classes() : evidence};
+    require(into.shape(0) == parameters.shape(0) && into.shape(1) == shape.size(),
+            "histograms have another shape");
+    const nb::gil_scoped_release release;
+    const Positions positions = positions_of(rows, nodes, first);
+    const Slots slots = slots_of(first, of_node, parameters, sight);
+    HistogramBuilder builder(rows.chunk(), sight, units_of(units), shape);
+    if (classes) {
+        builder.add_classes(positions, slots, into.data());
+    } else {
+        builder.add_evidence(positions, slots, into.data());
+    }
+}
+
+void check_histograms(const RowMajor<Whole>& histograms, const HistogramShape& shape,
+                      const Array<std::uint8_t>& numeric, double unit) {
+    require(numeric.shape(0) == shape.n_bins.size() && !shape.n_bins.empty(),
+            "one entry an attribute");
+    for (const std::int32_t count : shape.n_bins) {
+        require(count >= 0 && static_cast<std::size_t>(count) <= most_bins, "too many bins");
+    }
+    require(shape.per_cell >= 2 && shape.per_cell <= 2 * most_classes + 1,
+            "an impossible number of classes");
+    require(histograms.shape(1) == shape.size(), "histograms have another width");
+    require(unit > 0.0, "the unit must be positive");
+}
+
+template <class Search>
+nb::dict found_in(const RowMajor<Whole>& histograms, Search&& search) {
+    BestSplits best;
+    {
+        const nb::gil_scoped_release release;
+        for (std::size_t s = 0; s < histograms.shape(0); ++s) {
+            search.find(histograms.data() + s * histograms.shape(1), best);
+        }
+    }
+    nb::dict result;
+    result["attribute"] = to_numpy(std::move(best.attribute));
+    result["gain"] = to_numpy(std::move(best.gain));
+    result["missing_rows"] = to_numpy(std::move(best.missing_rows));
+    result["cut"] = to_numpy(std::move(best.cut));
+    result["n_children"] = to_numpy(std::move(best.n_children));
+    result["missing"] = to_numpy(std::move(best.missing));
+    result["table"] = to_numpy(std::move(best.table));
+    result["table_size"] = to_numpy(std::move(best.table_size));
+    result["branches"] = to_numpy(std::move(best.branches));
+    return result;
+}
+
+nb::dict best_splits(const RowMajor<Whole>& histograms, const Indices& n_bins,
+                     const Array<std::uint8_t>& numeric, std::size_t n_states, double unit,
+                     double penalty, double min_samples_leaf) {
+    require(n_states >= 1 && n_states <= most_classes, "an impossible number of states");
+    const HistogramShape shape{view(n_bins), EvidenceShape{n_states}.size()};
+    check_histograms(histograms, shape, numeric, unit);
+    return found_in(histograms,
+                    SplitSearch(shape, view(numeric), n_states, {penalty, min_samples_leaf}, unit));
+}
+
+nb::dict best_class_splits(const RowMajor<Whole>& histograms, const Indices& n_bins,
+                           const Array<std::uint8_t>& numeric, const Indices& fills,
+                           std::size_t n_classes, double unit, double all_rows,
+                           double min_samples_leaf) {
+    const HistogramShape shape{view(n_bins), n_classes};
+    check_histograms(histograms, shape, numeric, unit);
+    require(fills.shape(0) == n_bins.shape(0), "one fill an attribute");
+    for (std::size_t a = 0; a < n_bins.shape(0); ++a) {
+        const std::int32_t fill = fills.data()[a];
+        require(fill >= 0 && fill < std::max(1, n_bins.data()[a]), "a fill is out of range");
+    }
+    return found_in(histograms, ClassSplitSearch(shape, view(numeric), view(fills), all_rows,
+                                                 min_samples_leaf, unit));
+}
+
+void check_split(const SplitTables& splits, std::int32_t n_children, std::size_t v,
+                 std::int32_t size) {
+    if (splits.attribute[v] < 0) return;
+    const auto a = static_cast<std::size_t>(splits.attribute[v]);
+    require(a < splits.n_bins.size(), "an attribute is out of range");
+    require(n_children > 0 && n_children <= size && splits.first_child[v] > 0 &&
+                splits.first_child[v] <= size - n_children,
+            "a child is missing");
+    require(splits.table[v] >= 0 || n_children >= 2, "a cut has two sides");
+    const auto is_branch = [n_children](std::int32_t b) { return b >= 0 && b < n_children; };
+    require(is_branch(splits.missing[v]), "missing values go to no child");
+    if (splits.table[v] < 0) return;
+    const auto begin = static_cast<std::size_t>(splits.table[v]);
+    const std::size_t end = begin + static_cast<std::size_t>(splits.n_bins[a]);
+    require(end <= splits.branches.size(), "categories are out of range");
+    for (std::size_t c = begin; c < end; ++c) {
+        require(is_branch(splits.branches[c]), "a category goes to no child");
+    }
+}
+
+nb::object route(const ChunkHandle& rows, const RowMajor<Node>& nodes, const Indices& first,
+                 const Indices& attribute, const Indices& cut, const Indices& missing,
+                 const Indices& first_child, const Indices& n_children, const Indices& table,
+                 const Indices& branches) {
+    const SplitTables splits{view(first),       view(attribute), view(cut),      view(missing),
+                             view(first_child), view(table),     view(branches), rows.n_bins()};
+    std::vector<Node> result;
+    {
+        const nb::gil_scoped_release release;
+        const Positions positions = positions_of(rows, nodes, first);
+        const auto total = static_cast<std::size_t>(first.data()[positions.n_trees]);
+        for (const Indices* array :
+             {&attribute, &cut, &missing, &first_child, &n_children, &table}) {
+            require(array->shape(0) == total, "one entry a node");
+        }
+        for (std::size_t tree = 0; tree < positions.n_trees; ++tree) {
+            const std::int32_t size = splits.first[tree + 1] - splits.first[tree];
+            for (std::int32_t v = splits.first[tree]; v < splits.first[tree + 1]; ++v) {
+                check_split(splits, n_children.data()[v], static_cast<std::size_t>(v), size);
+            }
+        }
+        result = routed(rows.chunk(), positions, splits);
+    }
+    return to_numpy(std::move(result), {nodes.shape(0), nodes.shape(1)});
+}
+
+nb::object predictions(const ChunkHandle& rows, const RowMajor<Node>& nodes, const Indices& first,
+                       const RowMajor<std::int32_t>& ancestor, const RowMajor<double>& parameters,
+                       const Array<double>& centre, const Array<double>& scale,
+                       std::size_t per_state) {
+    Sight sight = sight_of(rows, centre, scale, per_state);
+    const std::size_t n_levels = ancestor.shape(1);
+    std::vector<float> result;
+    {
+        const nb::gil_scoped_release release;
+        const Positions positions = positions_of(rows, nodes, first);
+        const auto total = static_cast<std::size_t>(first.data()[positions.n_trees]);
+        require(ancestor.shape(0) == total && parameters.shape(0) == total, "one entry a node");
+        require(parameters.shape(1) == sight.n_parameters(), "parameters have another width");
+        require(all_finite(parameters), "parameters must be finite");
+        for (std::size_t i = 0; i < ancestor.size(); ++i) {
+            require(ancestor.data()[i] >= 0 && ancestor.data()[i] < first.data()[positions.n_trees],
+                    "an ancestor is out of range");
+        }
+        result =
+            held_out_predictions(rows.chunk(), sight, positions, view(first),
+                                 {ancestor.data(), ancestor.size()}, n_levels, parameters.data());
+    }
+    return to_numpy(std::move(result), {n_levels, nodes.shape(1), rows.n_states()});
+}
+
+template <class Visit>
+auto with_numbers(const Strided& values, Visit&& visit) {
+    if (values.dtype() == nb::dtype<float>()) {
+        return visit(Numbers<float>{static_cast<const float*>(values.data()), values.stride(0),
+                                    values.shape(0)});
+    }
+    require(values.dtype() == nb::dtype<double>(), "numbers of four or eight bytes");
+    return visit(Numbers<double>{static_cast<const double*>(values.data()), values.stride(0),
+                                 values.shape(0)});
+}
+
+nb::object distinct_values(const Strided& values, std::size_t most) {
+    require(most >= 1 && most <= most_bins, "between 1 and 65534 values");
+    std::optional<std::vector<double>> found;
+    {
+        const nb::gil_scoped_release release;
+        found =
+            with_numbers(values, [most](const auto& numbers) { return distinct(numbers, most); });
+    }
+    return found ? to_numpy(std::move(*found)) : nb::none();
+}
+
+nb::object cuts_between(const Array<double>& values, const std::optional<Array<double>>& weights,
+                        std::size_t max_bins) {
+    require(max_bins >= 2 && max_bins <= most_bins, "between 2 and 65534 bins");
+    require(!weights || weights->shape(0) == values.shape(0), "one weight a value");
+    return to_numpy(
+        cuts(view(values), weights ? view(*weights) : std::span<const double>(), max_bins));
+}
+
+void put_into_bins(const Strided& values, const Array<double>& cuts, std::size_t missing,
+                   const CodesOut& codes) {
+    require(codes.shape(0) == values.shape(0), "one code a value");
+    require(cuts.shape(0) < missing && missing <= most_bins + 1, "one code for missing values");
+    const bool narrow = codes.dtype() == nb::dtype<std::uint8_t>();
+    require(narrow || codes.dtype() == nb::dtype<std::uint16_t>(),
+            "codes must have one or two bytes");
+    require(!narrow || missing <= 255, "more bins than a byte can tell apart");
+    const nb::gil_scoped_release release;
+    with_numbers(values, [&](const auto& numbers) {
+        if (narrow) {
+            bin_numbers(numbers, view(cuts), static_cast<std::uint8_t>(missing),
+                        static_cast<std::uint8_t*>(codes.data()), codes.stride(0));
+        } else {
+            bin_numbers(numbers, view(cuts), static_cast<std::uint16_t>(missing),
+                        static_cast<std::uint16_t*>(codes.data()), codes.stride(0));
+        }
+        return 0;
+    });
+}
+
+std::vector<std::int32_t> copied(const Indices& array) {
+    return {array.data(), array.data() + array.shape(0)};
+}
+std::vector<double> copied(const Array<double>& array) {
+    return {array.data(), array.data() + array.shape(0)};
+}
+
+void check_children(const Structure& tree, std::size_t v, std::size_t n_nodes) {
+    const std::int64_t children = tree.n_children[v];
+    const std::int64_t first = tree.first_child[v];
+    if (tree.is_leaf(v)) {
+        require(children == 0, "a leaf has no children");
+        return;
+    }
+    require(children > 0 && first > static_cast<std::int64_t>(v) &&
+                first + children <= static_cast<std::int64_t>(n_nodes),
+            "a child is out of range");
+    const auto is_child = [children](std::int32_t b) { return b >= 0 && b < children; };
+    require(is_child(tree.missing[v]), "missing values go to no child");
+    if (tree.table[v] < 0) return;
+    const std::int64_t begin = tree.table[v];
+    const std::int64_t end = begin + tree.table_size[v];
+    require(end >= begin && end <= static_cast<std::int64_t>(tree.branches.size()),
+            "categories are out of range");
+    for (std::int64_t c = begin; c < end; ++c) {
+        require(is_child(tree.branches[static_cast<std::size_t>(c)]),
+                "a category goes to no child");
+    }
+}
+
+// A tree that was grown elsewhere, and its node models.
+std::pair<Structure, NodeModels> assembled(const Indices& attribute, const Array<double>& threshold,
+                                           const Indices& parent, const Indices& first_child,
+                                           const Indices& n_children, const Array<double>& n_rows,
+                                           const Array<double>& gain, const Indices& missing,
+                                           const Array<double>& missing_rows, const Indices& table,
+                                           const Indices& table_size, const Indices& branches,
+                                           const Array<double>& error,
+                                           const Array<double>& held_out_error,
+                                           const RowMajor<double>& coefficients, double held_out) {
+    Structure tree;
+    const std::size_t n = attribute.shape(0);
+    require(n > 0, "at least one node");
+    for (const Indices* array :
+         {&parent, &first_child, &n_children, &missing, &table, &table_size}) {
+        require(array->shape(0) == n, "one entry a node");
+    }
+    for (const Array<double>* array :
+         {&threshold, &n_rows, &gain, &missing_rows, &error, &held_out_error}) {
+        require(array->shape(0) == n, "one entry a node");
+    }
+    require(coefficients.shape(0) == n, "one node model a node");
+    tree.attribute = copied(attribute);
+    tree.cut.assign(n, 0);
+    tree.threshold = copied(threshold);
+    tree.parent = copied(parent);
+    tree.first_child = copied(first_child);
+    tree.n_children = copied(n_children);
+    tree.n_rows = copied(n_rows);
+    tree.gain = copied(gain);
+    tree.missing = copied(missing);
+    tree.missing_rows = copied(missing_rows);
+    tree.table = copied(table);
+    tree.table_size = copied(table_size);
+    tree.branches = copied(branches);
+    for (std::size_t v = 0; v < n; ++v) {
+        require(v == 0 || (tree.parent[v] >= 0 && static_cast<std::size_t>(tree.parent[v]) < v),
+                "a parent comes after its child");
+        check_children(tree, v, n);
+    }
+    NodeModels models;
+    models.error = copied(error);
+    models.held_out_error = copied(held_out_error);
+    models.own.assign(n, 1);
+    models.coefficients.assign(coefficients.data(), coefficients.data() + coefficients.size());
+    models.total = tree.n_rows[0];
+    models.held_out_total = held_out;
+    return {std::move(tree), std::move(models)};
+}
+
+}  // namespace
+
+void caltree::bind_chunks(nb::module_& m) {
+    using namespace nb::literals;
+    nb::class_<ChunkHandle>(m, "Chunk")
+        .def(nb::init<Codes, const Indices&, Array<Label>, std::size_t, RowMajor<double>,
+                      std::optional<RowMajor<double>>, std::optional<Array<double>>,
+                      Array<std::uint8_t>>(),
+             "codes"_a, "n_bins"_a, "labels"_a, "n_classes"_a, "scores"_a, "offset"_a.none(),
+             "weights"_a.none(), "fold"_a);
+    m.def("sums", &sums, "chunk"_a, "nodes"_a, "first"_a, "slot"_a, "parameters"_a, "centre"_a,
+          "scale"_a, "per_state"_a, "units"_a, "log_loss"_a);
+    m.def("histograms", &histograms, "chunk"_a, "nodes"_a, "first"_a, "slot"_a, "parameters"_a,
+          "centre"_a, "scale"_a, "per_state"_a, "units"_a, "classes"_a, "into"_a.noconvert());
+    m.def("best_splits", &best_splits, "histograms"_a, "n_bins"_a, "numeric"_a, "n_states"_a,
+          "unit"_a, "penalty"_a, "min_samples_leaf"_a);
+    m.def("best_class_splits", &best_class_splits, "histograms"_a, "n_bins"_a, "numeric"_a,
+          "fills"_a, "n_classes"_a, "unit"_a, "all_rows"_a, "min_samples_leaf"_a);
+    m.def("route", &route, "chunk"_a, "nodes"_a, "first"_a, "attribute"_a, "cut"_a, "missing"_a,
+          "first_child"_a, "n_children"_a, "table"_a, "branches"_a);
+    m.def("predictions", &predictions, "chunk"_a, "nodes"_a, "first"_a, "ancestor"_a,
+          "parameters"_a, "centre"_a, "scale"_a, "per_state"_a);
+    m.def("distinct_values", &distinct_values, "values"_a, "most"_a);
+    m.def("cuts", &cuts_between, "values"_a, "weights"_a.none(), "max_bins"_a);
+    m.def("put_into_bins", &put_into_bins, "values"_a, "cuts"_a, "missing"_a, "codes"_a);
+    m.def("assembled", &assembled, "attribute"_a, "threshold"_a, "parent"_a, "first_child"_a,
+          "n_children"_a, "n_rows"_a, "gain"_a, "missing"_a, "missing_rows"_a, "table"_a,
+          "table_size"_a, "branches"_a, "error"_a, "held_out_error"_a, "coefficients"_a,
+          "held_out"_a);
+}

@@ -1,0 +1,279 @@
+// Splits by histograms: what the rows of a node say about a correction, added up bin by bin.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "data/bins.hpp"
+#include "histogram/chunk.hpp"
+#include "kernels/simd.hpp"
+#include "shrunken/residual_split.hpp"
+
+namespace caltree {
+
+// The histograms of one node stand side by side: of every attribute all bins, then missing values.
+struct HistogramShape {
+    std::span<const std::int32_t> n_bins;  // of each attribute, or categories
+    std::size_t per_cell = 3;              // numbers that are added up in each bin
+
+    std::size_t cells(std::size_t attribute) const {
+        return static_cast<std::size_t>(n_bins[attribute]) + 1;
+    }
+    std::size_t size() const {
+        std::size_t sum = 0;
+        for (std::size_t a = 0; a < n_bins.size(); ++a) sum += cells(a);
+        return sum * per_cell;
+    }
+    // Where each attribute begins.
+    std::vector<std::size_t> starts() const {
+        std::vector<std::size_t> result;
+        std::size_t at = 0;
+        for (std::size_t a = 0; a < n_bins.size(); ++a) {
+            result.push_back(at);
+            at += cells(a) * per_cell;
+        }
+        return result;
+    }
+};
+
+// The training rows of a tree, those of a node side by side, so that one histogram at a time is in
+// the cache.
+struct SortedRows {
+    std::vector<Row> rows;
+    std::vector<std::size_t> begin;  // of each slot, and the end
+
+    void sort(const Chunk& chunk, const Positions& positions, std::size_t tree,
+              const Slots& slots) {
+        begin.assign(slots.count + 1, 0);
+        slot_.resize(chunk.n_rows());
+        for (std::size_t row = 0; row < chunk.n_rows(); ++row) {
+            const bool out = Positions::holds_out(tree, chunk.fold[row]);
+            slot_[row] = out ? -1 : slots.slot(tree, positions.node(tree, row));
+            if (slot_[row] >= 0) ++begin[static_cast<std::size_t>(slot_[row]) + 1];
+        }
+        for (std::size_t s = 0; s < slots.count; ++s) begin[s + 1] += begin[s];
+        rows.resize(begin.back());
+        next_.assign(begin.begin(), begin.end() - 1);
+        for (std::size_t row = 0; row < chunk.n_rows(); ++row) {
+            if (slot_[row] < 0) continue;
+            rows[next_[static_cast<std::size_t>(slot_[row])]++] = static_cast<Row>(row);
+        }
+    }
+
+  private:
+    std::vector<std::int32_t> slot_;
+    std::vector<std::size_t> next_;
+};
+
+class HistogramBuilder {
+  public:
+    HistogramBuilder(const Chunk& chunk, Sight& sight, const Units& units,
+                     const HistogramShape& shape)
+        : chunk_(chunk),
+          sight_(sight),
+          units_(units),
+          shape_(shape),
+          starts_(shape.starts()),
+          evidence_(shape.per_cell) {}
+
+    // Adds to `result`, slots x shape.size(): what the rows of each bin say about a correction.
+    void add_evidence(const Positions& positions, const Slots& slots, Whole* result) {
+        each_tree(positions, slots, [&](const auto* codes) { add_evidence(codes, slots, result); });
+    }
+
+    // Likewise, the weight of each class.
+    void add_classes(const Positions& positions, const Slots& slots, Whole* result) {
+        each_tree(positions, slots, [&](const auto* codes) { add_classes(codes, slots, result); });
+    }
+
+  private:
+    static constexpr std::size_t ahead = 64;
+
+    template <class Add>
+    void each_tree(const Positions& positions, const Slots& slots, Add&& add) {
+        for (std::size_t tree = 0; tree < positions.n_trees; ++tree) {
+            if (!slots.any(tree)) continue;
+            sorted_.sort(chunk_, positions, tree, slots);
+            if (chunk_.narrow != nullptr) {
+                add(chunk_.narrow);
+            } else {
+                add(chunk_.wide);
+            }
+        }
+    }
+
+    // The rows of a node lie far apart: the next ones are sent for while others are worked on.
+    template <class Code>
+    void fetch(const Code* codes, std::size_t i) const {
+        if (i + ahead >= sorted_.rows.size()) return;
+        const std::size_t row = sorted_.rows[i + ahead];
+        const Code* first = codes + row * chunk_.n_attributes;
+        prefetch(first);
+        prefetch(first + chunk_.n_attributes - 1);
+        prefetch(chunk_.scores + row * sight_.n_scores());
+        prefetch(chunk_.labels.data() + row);
+    }
+
+    template <class Code>
+    void add_evidence(const Code* codes, const Slots& slots, Whole* result) {
+        for (std::size_t s = 0; s < slots.count; ++s) {
+            const double* parameters = slots.parameters + s * sight_.n_parameters();
+            Whole* to = result + s * size_;
+            for (std::size_t i = sorted_.begin[s]; i < sorted_.begin[s + 1]; ++i) {
+                fetch(codes, i);
+                sight_.add(chunk_, sorted_.rows[i], parameters);
+                if (sight_.is_full() || i + 1 == sorted_.begin[s + 1]) add_up(codes, to);
+            }
+        }
+    }
+
+    template <class Code>
+    void add_classes(const Code* codes, const Slots& slots, Whole* result) {
+        for (std::size_t s = 0; s < slots.count; ++s) {
+            Whole* to = result + s * size_;
+            for (std::size_t i = sorted_.begin[s]; i < sorted_.begin[s + 1]; ++i) {
+                fetch(codes, i);
+                const std::size_t at = sorted_.rows[i];
+                const Code* row = codes + at * chunk_.n_attributes;
+                const Whole weight = whole(chunk_.weight(at), units_.plain);
+                Whole* of_class = to + chunk_.labels[at];
+                for (std::size_t a = 0; a < chunk_.n_attributes; ++a) {
+                    of_class[starts_[a] + std::size_t{row[a]} * shape_.per_cell] += weight;
+                }
+            }
+        }
+    }
+
+    template <class Code>
+    void add_up(const Code* codes, Whole* to) {
+        sight_.predict();
+        for (std::size_t i = 0; i < sight_.size(); ++i) {
+            weigh(i);
+            const Code* row = codes + sight_.row(i) * chunk_.n_attributes;
+            if (evidence_.size() == 3) {  // the most frequent case, unrolled
+                add_one_state(row, to);
+            } else {
+                add_states(row, to);
+            }
+        }
+        sight_.clear();
+    }
+
+    // What a row says: its weight, then for each state the residual and its variance.
+    void weigh(std::size_t i) {
+        const double weight = chunk_.weight(sight_.row(i));
+        const std::size_t label = chunk_.labels[sight_.row(i)];
+        evidence_[0] = whole(weight, units_.plain);
+        for (std::size_t j = 0; j < sight_.n_states(); ++j) {
+            const double p = sight_.probability(i, j);
+            evidence_[1 + 2 * j] = whole(weight * sight_.residual(i, label, j), units_.plain);
+            evidence_[2 + 2 * j] = whole(weight * p * (1.0 - p), units_.plain);
+        }
+    }
+
+    template <class Code>
+    void add_one_state(const Code* row, Whole* to) const {
+        const Whole weight = evidence_[0], residual = evidence_[1], variance = evidence_[2];
+        for (std::size_t a = 0; a < chunk_.n_attributes; ++a) {
+            Whole* cell = to + starts_[a] + std::size_t{row[a]} * 3;
+            cell[0] += weight;
+            cell[1] += residual;
+            cell[2] += variance;
+        }
+    }
+
+    template <class Code>
+    void add_states(const Code* row, Whole* to) const {
+        for (std::size_t a = 0; a < chunk_.n_attributes; ++a) {
+            Whole* cell = to + starts_[a] + std::size_t{row[a]} * evidence_.size();
+            for (std::size_t t = 0; t < evidence_.size(); ++t) cell[t] += evidence_[t];
+        }
+    }
+
+    const Chunk& chunk_;
+    Sight& sight_;
+    Units units_;
+    HistogramShape shape_;
+    std::size_t size_ = shape_.size();
+    std::vector<std::size_t> starts_;
+    SortedRows sorted_;
+    std::vector<Whole> evidence_;
+};
+
+// The best splits of several nodes, a row each; `branches` has those of nominal attributes, by
+// category, side by side.
+struct BestSplits {
+    std::vector<std::int32_t> attribute;  // -1: none
+    std::vector<double> gain, missing_rows;
+    std::vector<std::int32_t> cut, n_children, missing, table, table_size, branches;
+
+    void add(int chosen, double gained, std::size_t last, std::size_t children) {
+        attribute.push_back(chosen);
+        gain.push_back(gained);
+        cut.push_back(static_cast<std::int32_t>(last));
+        n_children.push_back(static_cast<std::int32_t>(children));
+        missing.push_back(0);
+        missing_rows.push_back(0.0);
+        table.push_back(-1);
+        table_size.push_back(0);
+    }
+    void begin_table(std::size_t n_categories) {
+        table.back() = static_cast<std::int32_t>(branches.size());
+        table_size.back() = static_cast<std::int32_t>(n_categories);
+    }
+};
+
+// Residual splits.
+class SplitSearch {
+  public:
+    SplitSearch(const HistogramShape& shape, std::span<const std::uint8_t> numeric,
+                std::size_t n_states, const ResidualSettings& settings, double unit)
+        : shape_(shape), starts_(shape.starts()), unit_(unit) {
+        for (std::size_t a = 0; a < numeric.size(); ++a) {
+            BinnedColumn column;
+            column.n_bins = static_cast<std::size_t>(shape.n_bins[a]);
+            column.numeric = numeric[a] != 0;
+            columns_.push_back(std::move(column));
+        }
+        finder_.emplace(columns_, EvidenceShape{n_states}, settings);
+    }
+
+    void find(const Whole* histograms, BestSplits& result) {
+        sums_.resize(shape_.size());
+        for (std::size_t t = 0; t < sums_.size(); ++t) {
+            sums_[t] = static_cast<double>(histograms[t]) / unit_;
+        }
+        const ResidualSplit best = finder_->find(sums_, starts_);
+        result.add(best.attribute, best.gain, best.cut, 2);
+        result.missing_rows.back() = best.missing_rows;
+        result.missing.back() = best.missing_first ? 0 : 1;
+        if (best.found() && !columns_[static_cast<std::size_t>(best.attribute)].numeric) {
+            divide_categories(best, result);
+        }
+    }
+
+  private:
+    // Categories that no row here has go where most rows go, or where missing ones do.
+    void divide_categories(const ResidualSplit& best, BestSplits& result) const {
+        const auto a = static_cast<std::size_t>(best.attribute);
+        const std::size_t first = result.branches.size();
+        result.begin_table(columns_[a].n_bins);
+        for (std::size_t bin = 0; bin < columns_[a].n_bins; ++bin) {
+            const bool any = sums_[starts_[a] + bin * shape_.per_cell] > 0.0;
+            result.branches.push_back(any ? 1 : result.missing.back());
+        }
+        for (const Bin bin : best.first_categories) result.branches[first + bin] = 0;
+    }
+
+    HistogramShape shape_;
+    std::vector<std::size_t> starts_;
+    double unit_;
+    std::vector<BinnedColumn> columns_;
+    std::optional<ResidualFinder> finder_;
+    std::vector<double> sums_;
+};
+
+}  // namespace caltree

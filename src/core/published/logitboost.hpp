@@ -1,0 +1,355 @@
+// LogitBoost with lines over single scores: the node model, grown an iteration at a time.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "data/data.hpp"
+#include "kernels/kernels.hpp"
+
+namespace caltree {
+
+// A node model: one row a class, [intercept, slope of score 1, ...], before the factor (m-1)/m.
+class Model {
+  public:
+    Model(std::size_t n_classes, std::size_t n_scores)
+        : width_(n_scores + 1), coefficients_(n_classes * (n_scores + 1), 0.0) {}
+
+    double& at(std::size_t label, std::size_t term) { return coefficients_[label * width_ + term]; }
+    double at(std::size_t label, std::size_t term) const {
+        return coefficients_[label * width_ + term];
+    }
+    std::size_t n_classes() const { return coefficients_.size() / width_; }
+    std::size_t n_scores() const { return width_ - 1; }
+    double scale() const {
+        return static_cast<double>(n_classes() - 1) / static_cast<double>(n_classes());
+    }
+    std::span<const double> coefficients() const { return coefficients_; }
+
+  private:
+    std::size_t width_;
+    std::vector<double> coefficients_;
+};
+
+// What to do where no score varies.
+enum class ConstantScores {
+    keep_model,   // nothing: the published behaviour
+    frequencies,  // answer the node's class frequencies, smoothed
+};
+
+// The rows of one node, gathered side by side, and the state of boosting on them.
+class Booster {
+  public:
+    Booster(std::size_t n_classes, std::size_t n_scores)
+        : m_(n_classes),
+          c_(n_scores),
+          width_(padded(n_scores)),
+          p_(n_classes * block_rows),
+          mean_x_(width_),
+          second_(1 + 2 * width_),
+          usable_(n_scores, 1),
+          all_classes_(n_classes),
+          model_(n_classes, n_scores),
+          lines_(n_classes) {
+        std::iota(all_classes_.begin(), all_classes_.end(), std::size_t{0});
+    }
+
+    void load(const Data& data, std::span<const Row> rows) {
+        n_rows_ = rows.size();
+        n_ = padded_rows(n_rows_);
+        total_ = total_weight(data, rows);
+        resize(x_, n_ * width_);
+        resize(labels_, n_);
+        resize(weights_, n_);
+        for (std::size_t c = 0; c < c_; ++c) {
+            const double* from = data.score_column(c);
+            for (std::size_t i = 0; i < n_rows_; ++i) x_[i * width_ + c] = from[rows[i]];
+        }
+        std::vector<std::uint8_t> seen(m_, 0);
+        for (std::size_t i = 0; i < n_rows_; ++i) {
+            labels_[i] = static_cast<double>(data.labels[rows[i]]);
+            weights_[i] = data.weight(rows[i]);
+            seen[data.labels[rows[i]]] = 1;
+        }
+        present_.clear();
+        absent_.clear();
+        for (const std::size_t j : all_classes_) (seen[j] != 0 ? present_ : absent_).push_back(j);
+        for (std::size_t i = n_rows_; i < n_; ++i) {
+            std::fill_n(x_.begin() + signed_size(i * width_), width_, 0.0);
+            labels_[i] = 0.0;
+            weights_[i] = 0.0;
+        }
+    }
+
+    // Marks the scores that have one value only; true if that is all of them.
+    bool set_constant_scores_aside() {
+        bool all = true;
+        for (std::size_t c = 0; c < c_; ++c) {
+            double low = x_[c];
+            double high = x_[c];
+            for (std::size_t i = 1; i < n_rows_; ++i) {
+                low = std::min(low, x_[i * width_ + c]);
+                high = std::max(high, x_[i * width_ + c]);
+            }
+            usable_[c] = low < high ? 1 : 0;
+            all = all && usable_[c] == 0;
+        }
+        return all;
+    }
+
+    void start(const Model& model) {
+        model_ = model;
+        resize(F_, state_columns() * n_);
+        std::fill_n(F_.begin(), state_columns() * n_, 0.0);
+        for_blocks([&](std::size_t begin, std::size_t count) {
+            for (std::size_t s = 0; s < state_columns(); ++s) {
+                double* f = p_.data() + s * block_rows;
+                set_line(f, {state_term(s, 0), state_term(s, 1), 0}, 1.0, begin, count);
+                for (std::size_t c = 1; c < c_; ++c) {
+                    add_line(f, {0.0, state_term(s, c + 1), c}, 1.0, begin, count);
+                }
+            }
+            move(begin, count);
+        });
+    }
+
+    // One iteration. False, with nothing changed, if some class can use no score.
+    bool step() {
+        mirrored_ = m_ == 2;
+        if (mirrored_) {
+            respond({&all_classes_[1], 1});
+            mirrored_ = sum_w_[0] >= mirrored_above * total_;
+        }
+        if (mirrored_) {
+            if (!fit_line(0, lines_[1])) return false;
+            add_to_model(0, lines_[1], -1.0);
+            add_to_model(1, lines_[1], 1.0);
+        } else {
+            const std::span<const std::size_t> classes = awake();
+            respond(classes);
+            for (std::size_t r = 0; r < classes.size(); ++r) {
+                if (!fit_line(r, lines_[classes[r]])) return false;
+            }
+            for (std::size_t j = 0; j < m_; ++j) add_to_model(j, lines_[j], 1.0);
+        }
+        follow(*this);
+        return true;
+    }
+
+    // Moves the state as the last iteration of `other` says.
+    void follow(const Booster& other) {
+        for_blocks([&](std::size_t begin, std::size_t count) {
+            if (other.mirrored_) {
+                add_line(F_.data() + begin, other.lines_[1], 1.0, begin, count);
+            } else if (m_ == 2) {
+                add_line(F_.data() + begin, other.lines_[1], model_.scale(), begin, count);
+                add_line(F_.data() + begin, other.lines_[0], -model_.scale(), begin, count);
+            } else {
+                for (std::size_t j = 0; j < m_; ++j) {
+                    set_line(p_.data() + j * block_rows, other.lines_[j], 1.0, begin, count);
+                }
+                move(begin, count);
+            }
+        });
+    }
+
+    // Replaces the intercepts so that the (constant) scores give smoothed class frequencies.
+    void set_frequencies() {
+        std::vector<double> counts(m_, 1.0);  // Laplace's correction
+        for (std::size_t i = 0; i < n_rows_; ++i) {
+            counts[static_cast<std::size_t>(labels_[i])] += weights_[i];
+        }
+        Model model = model_;
+        for (std::size_t j = 0; j < m_; ++j) {
+            double slopes = 0.0;
+            for (std::size_t c = 0; c < c_; ++c) slopes += model.at(j, c + 1) * x_[c];
+            model.at(j, 0) = std::log(counts[j]) / model.scale() - slopes;
+        }
+        start(model);
+    }
+
+    // Squared differences between probabilities and classes, summed over rows and classes.
+    double squared_error() {
+        double sum = 0.0;
+        for_blocks([&](std::size_t begin, std::size_t count) {
+            probabilities(all_classes_, begin, count);
+            for (std::size_t j = 0; j < m_; ++j) {
+                sum +=
+                    kernels_.squared_error(p_.data() + j * block_rows, labels_.data() + begin,
+                                           static_cast<double>(j), weights_.data() + begin, count);
+            }
+        });
+        return sum;
+    }
+
+    const Model& model() const { return model_; }
+    double total() const { return total_; }
+
+  private:
+    struct Line {
+        double intercept = 0.0;
+        double slope = 0.0;
+        std::size_t score = 0;
+    };
+
+    // With two classes the line of class 0 mirrors that of class 1, and the state is the one
+    // column F_1 - F_0; but 1 - p loses its digits once p is nearly 1, and where such rows carry
+    // the weight the two classes part. Below this average weight both lines are computed.
+    static constexpr double mirrored_above = 1e-4;
+
+    static std::ptrdiff_t signed_size(std::size_t size) {
+        return static_cast<std::ptrdiff_t>(size);
+    }
+    static void resize(std::vector<double>& array, std::size_t size) {
+        if (array.size() < size) array.resize(size);
+    }
+
+    template <class Work>
+    void for_blocks(Work&& work) {
+        for (std::size_t begin = 0; begin < n_; begin += block_rows) {
+            work(begin, std::min(block_rows, n_ - begin));
+        }
+    }
+
+    std::size_t state_columns() const { return m_ == 2 ? 1 : m_; }
+    double state_term(std::size_t column, std::size_t term) const {
+        return m_ == 2 ? model_.at(1, term) - model_.at(0, term) : model_.at(column, term);
+    }
+
+    ScoreRows scores(std::size_t begin) const { return {x_.data() + begin * width_, width_}; }
+
+    // F += (m-1)/m (f - mean of f) for the block of f that stands in p_.
+    void move(std::size_t begin, std::size_t count) {
+        if (m_ == 2) {
+            for (std::size_t i = 0; i < count; ++i) F_[begin + i] += model_.scale() * p_[i];
+        } else {
+            kernels_.centre(p_.data(), m_, count);
+            kernels_.add_columns(F_.data() + begin, n_, p_.data(), m_, count);
+        }
+    }
+
+    // Class probabilities of a block of rows, one column of block_rows for each listed class.
+    void probabilities(std::span<const std::size_t> classes, std::size_t begin, std::size_t count) {
+        if (m_ == 2) {
+            kernels_.sigmoid(F_.data() + begin, p_.data(), p_.data() + block_rows, count);
+        } else {
+            kernels_.softmax(F_.data() + begin, {classes.data(), classes.size()}, n_, p_.data(),
+                             count);
+        }
+    }
+
+    // The classes whose lines must be fitted. Where a class without rows is so improbable that
+    // 1 - p is 1 to the last digit, its responses are all -1, and -1 is its line.
+    std::span<const std::size_t> awake() {
+        if (m_ == 2 || absent_.empty()) return all_classes_;
+        // exp(-38) is below half a unit in the last place of 1; exp(-700) is not yet lost.
+        constexpr double low = -700.0, high = -38.0;
+        asleep_.assign(absent_.begin(), absent_.end());
+        for_blocks([&](std::size_t begin, std::size_t count) {
+            kernels_.highest(F_.data() + begin, {present_.data(), present_.size()}, n_, p_.data(),
+                             count);
+            std::erase_if(asleep_, [&](std::size_t j) {
+                const double* Fj = F_.data() + j * n_ + begin;
+                return !kernels_.all_between(Fj, p_.data(), low, high, count);
+            });
+        });
+        for (const std::size_t j : asleep_) lines_[j] = {-1.0, 0.0, 0};
+        awake_.clear();
+        std::set_difference(all_classes_.begin(), all_classes_.end(), asleep_.begin(),
+                            asleep_.end(), std::back_inserter(awake_));
+        return awake_;
+    }
+
+    // Working responses and weights of some classes.
+    void respond(std::span<const std::size_t> classes) {
+        resize(w_, classes.size() * n_);
+        resize(z_, classes.size() * n_);
+        sum_w_.assign(classes.size(), 0.0);
+        for_blocks([&](std::size_t begin, std::size_t count) {
+            probabilities(classes, begin, count);
+            for (std::size_t r = 0; r < classes.size(); ++r) {
+                const std::size_t column = m_ == 2 ? classes[r] : r;
+                kernels_.respond(p_.data() + column * block_rows, labels_.data() + begin,
+                                 static_cast<double>(classes[r]), weights_.data() + begin,
+                                 w_.data() + r * n_ + begin, z_.data() + r * n_ + begin, count);
+            }
+            kernels_.sum_weights(w_.data() + begin, classes.size(), n_, sum_w_.data(), count);
+        });
+    }
+
+    // Weighted simple regression of response r on each score; the best line, if there is one.
+    bool fit_line(std::size_t r, Line& line) {
+        double* w = w_.data() + r * n_;
+        const double* z = z_.data() + r * n_;
+        if (!(sum_w_[r] > 0.0)) return false;
+        first_.assign(2 + width_, 0.0);
+        for_blocks([&](std::size_t begin, std::size_t count) {
+            kernels_.first_moments(w + begin, z + begin, scores(begin), total_, sum_w_[r],
+                                   first_.data(), count);
+        });
+        const double mean_z = first_[1] / first_[0];
+        for (std::size_t c = 0; c < width_; ++c) mean_x_[c] = first_[2 + c] / first_[0];
+        std::fill(second_.begin(), second_.end(), 0.0);
+        for_blocks([&](std::size_t begin, std::size_t count) {
+            kernels_.second_moments(w + begin, z + begin, scores(begin), mean_z, mean_x_.data(),
+                                    second_.data(), count);
+        });
+        return best_line(mean_z, line);
+    }
+
+    bool best_line(double mean_z, Line& line) const {
+        double best = 0.0;
+        bool found = false;
+        for (std::size_t c = 0; c < c_; ++c) {
+            const double sum_xx = second_[1 + c];
+            const double sum_xz = second_[1 + width_ + c];
+            if (usable_[c] == 0 || sum_xx == 0.0) continue;
+            const double slope = sum_xz / sum_xx;
+            const double error = second_[0] - slope * sum_xz;
+            if (!std::isfinite(slope) || (found && !(error < best))) continue;
+            found = true;
+            best = error;
+            line = {mean_z - slope * mean_x_[c], slope, c};
+        }
+        return found;
+    }
+
+    void add_to_model(std::size_t label, const Line& line, double sign) {
+        model_.at(label, 0) += sign * line.intercept;
+        model_.at(label, line.score + 1) += sign * line.slope;
+    }
+
+    void add_line(double* f, const Line& line, double factor, std::size_t begin,
+                  std::size_t count) const {
+        kernels_.add_line(f, x_.data() + begin * width_ + line.score, width_,
+                          factor * line.intercept, factor * line.slope, count);
+    }
+
+    void set_line(double* f, const Line& line, double factor, std::size_t begin,
+                  std::size_t count) const {
+        kernels_.set_line(f, x_.data() + begin * width_ + line.score, width_,
+                          factor * line.intercept, factor * line.slope, count);
+    }
+
+    const Kernels& kernels_ = kernels();
+    std::size_t m_, c_, width_;
+    std::size_t n_rows_ = 0, n_ = 0;  // without and with the rows that only pad
+    double total_ = 0.0;
+    std::vector<double> x_, labels_, weights_;  // the rows
+    std::vector<double> F_, w_, z_;             // the state, a column of n_ a class
+    std::vector<double> p_;                     // probabilities or lines of one block
+    std::vector<double> sum_w_, first_, mean_x_, second_;
+    std::vector<std::uint8_t> usable_;
+    std::vector<std::size_t> all_classes_, present_, absent_, awake_, asleep_;
+    Model model_;
+    std::vector<Line> lines_;
+    bool mirrored_ = false;
+};
+
+}  // namespace caltree

@@ -1,0 +1,152 @@
+// The node models of a grown tree, from the root down, each starting where its parent's ended.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "published/entropy.hpp"
+#include "published/iterations.hpp"
+#include "published/logitboost.hpp"
+#include "tree/partition.hpp"
+#include "tree/structure.hpp"
+
+namespace caltree {
+
+// A node with fewer rows keeps its parent's model.
+inline constexpr double fewest_rows_for_a_model = 5.0;
+
+struct ModelSettings {
+    std::optional<std::size_t> iterations;  // none: chosen in every node anew
+    std::size_t max_iterations = 200;
+    std::size_t n_folds = 5;
+    ConstantScores constant_scores = ConstantScores::keep_model;
+    bool keep_coefficients = true;
+};
+
+struct NodeModels {
+    std::vector<double> error;           // squared error on the node's own rows, mean over classes
+    std::vector<double> held_out_error;  // likewise on the held-out rows that reach the node
+    std::vector<std::uint8_t> own;       // whether the model differs from the parent's
+    std::vector<double> coefficients;    // n_nodes x m x (1 + n_scores), times (m-1)/m
+    double total = 0.0;                  // weight of the training rows
+    double held_out_total = 0.0;         // and of the held-out ones
+};
+
+class ModelFitter {
+  public:
+    ModelFitter(const Data& data, const Structure& tree, const ModelSettings& settings)
+        : data_(data),
+          tree_(tree),
+          settings_(settings),
+          booster_(data.n_classes, data.n_scores),
+          judge_(data.n_classes, data.n_scores) {}
+
+    NodeModels fit(std::span<const Row> rows, std::span<const Row> held_out) {
+        rows_.assign(rows.begin(), rows.end());
+        held_out_.assign(held_out.begin(), held_out.end());
+        prepare();
+        auto start = std::make_shared<const Model>(data_.n_classes, data_.n_scores);
+        std::vector<Pending> pending;
+        pending.push_back({0, 0, rows_.size(), 0, held_out_.size(), std::move(start)});
+        while (!pending.empty()) {
+            const Pending next = std::move(pending.back());
+            pending.pop_back();
+            visit(next, pending);
+        }
+        return std::move(result_);
+    }
+
+  private:
+    struct Pending {
+        std::size_t node, begin, end, held_out_begin, held_out_end;
+        std::shared_ptr<const Model> start;
+    };
+
+    std::size_t coefficients_per_node() const { return data_.n_classes * (data_.n_scores + 1); }
+
+    void prepare() {
+        result_.error.assign(tree_.size(), 0.0);
+        result_.held_out_error.assign(tree_.size(), 0.0);
+        result_.own.assign(tree_.size(), 0);
+        if (settings_.keep_coefficients) {
+            result_.coefficients.assign(tree_.size() * coefficients_per_node(), 0.0);
+        }
+        result_.total = total_weight(data_, rows_);
+        result_.held_out_total = total_weight(data_, held_out_);
+    }
+
+    void visit(const Pending& at, std::vector<Pending>& pending) {
+        const std::span<Row> rows(rows_.data() + at.begin, at.end - at.begin);
+        const std::span<Row> held_out(held_out_.data() + at.held_out_begin,
+                                      at.held_out_end - at.held_out_begin);
+        std::shared_ptr<const Model> model = at.start;
+        const double n_classes = static_cast<double>(data_.n_classes);
+        if (!rows.empty()) {
+            booster_.load(data_, rows);
+            booster_.start(*at.start);
+            if (boost(rows, *at.start)) {
+                result_.own[at.node] = 1;
+                model = std::make_shared<const Model>(booster_.model());
+            }
+            result_.error[at.node] = booster_.squared_error() / n_classes;
+        }
+        if (!held_out.empty()) {
+            judge_.load(data_, held_out);
+            judge_.start(*model);
+            result_.held_out_error[at.node] = judge_.squared_error() / n_classes;
+        }
+        if (settings_.keep_coefficients) store(at.node, *model);
+        if (!tree_.is_leaf(at.node)) descend(at, rows, held_out, model, pending);
+    }
+
+    // True if the model changed.
+    bool boost(std::span<const Row> rows, const Model& start) {
+        if (booster_.total() + tolerance < fewest_rows_for_a_model) return false;
+        if (settings_.constant_scores == ConstantScores::frequencies &&
+            booster_.set_constant_scores_aside()) {
+            booster_.set_frequencies();
+            return true;
+        }
+        if (!settings_.iterations && rows.size() < settings_.n_folds) return false;
+        const std::size_t iterations =
+            settings_.iterations ? *settings_.iterations
+                                 : choose_iterations_here(data_, rows, start, settings_.n_folds,
+                                                          settings_.max_iterations);
+        std::size_t run = 0;
+        while (run < iterations && booster_.step()) ++run;
+        return run > 0;
+    }
+
+    void store(std::size_t node, const Model& model) {
+        double* to = result_.coefficients.data() + node * coefficients_per_node();
+        for (const double coefficient : model.coefficients()) *to++ = model.scale() * coefficient;
+    }
+
+    void descend(const Pending& at, std::span<Row> rows, std::span<Row> held_out,
+                 const std::shared_ptr<const Model>& model, std::vector<Pending>& pending) {
+        const auto n_branches = static_cast<std::size_t>(tree_.n_children[at.node]);
+        const auto first = static_cast<std::size_t>(tree_.first_child[at.node]);
+        const auto branch = [&](Row row) { return branch_of(tree_, data_.columns, at.node, row); };
+        std::vector<std::size_t> starts, held_out_starts;
+        partition(rows, n_branches, branch, scratch_, starts);
+        partition(held_out, n_branches, branch, scratch_, held_out_starts);
+        for (std::size_t b = n_branches; b-- > 0;) {
+            pending.push_back({first + b, at.begin + starts[b], at.begin + starts[b + 1],
+                               at.held_out_begin + held_out_starts[b],
+                               at.held_out_begin + held_out_starts[b + 1], model});
+        }
+    }
+
+    const Data& data_;
+    const Structure& tree_;
+    const ModelSettings settings_;
+    Booster booster_, judge_;
+    std::vector<Row> rows_, held_out_, scratch_;
+    NodeModels result_;
+};
+
+}  // namespace caltree

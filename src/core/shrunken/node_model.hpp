@@ -1,0 +1,342 @@
+// Node models that stay near their parent's: logistic, penalised by the distance from it.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "data/data.hpp"
+
+namespace caltree {
+
+// The scores as the node models see them. Two classes have one log-odds, of the second against
+// the first, and it sees every score; more classes have one each, which sees every score or, to
+// be quick, its own alone.
+struct Regressors {
+    std::size_t n_states = 0;   // log-odds of a row
+    std::size_t per_state = 0;  // scores each of them sees
+    std::size_t n_scores = 0;
+    std::vector<double> values;         // n_rows x n_scores, of mean 0 and deviation 1; by state
+    std::vector<double> offset;         // n_rows x n_states: what the scores say uncorrected
+    std::vector<double> centre, scale;  // of each score; a scale of 0: a constant one
+
+    bool sees_all() const { return per_state == n_scores; }
+    std::size_t width() const { return per_state + 1; }
+    std::size_t n_parameters() const { return n_states * width(); }
+    // Where the scores begin that a state sees.
+    std::size_t first(std::size_t state) const { return sees_all() ? 0 : state * per_state; }
+
+    // Parameters for the scores as they are.
+    void unscaled(const std::vector<double>& parameters, double* to) const {
+        for (std::size_t j = 0; j < n_states; ++j) {
+            const double* from = parameters.data() + j * width();
+            double* intercept = to + j * width();
+            *intercept = *from;
+            for (std::size_t k = 0; k < per_state; ++k) {
+                const std::size_t t = first(j) + k;
+                const double slope = scale[t] > 0.0 ? from[1 + k] / scale[t] : 0.0;
+                intercept[1 + k] = slope;
+                *intercept -= slope * centre[t];
+            }
+        }
+    }
+};
+
+// One score, scaled; true if it varies.
+inline bool standardise(const Data& data, const double* x, double& mean, double& deviation) {
+    const std::size_t n = data.n_rows();
+    const double total = total_weight(data);
+    double squares = 0.0;
+    mean = 0.0;
+    for (std::size_t i = 0; i < n; ++i) mean += data.weight(static_cast<Row>(i)) / total * x[i];
+    for (std::size_t i = 0; i < n; ++i) {
+        squares += data.weight(static_cast<Row>(i)) / total * (x[i] - mean) * (x[i] - mean);
+    }
+    deviation = std::sqrt(squares);
+    const auto [low, high] = std::minmax_element(x, x + n);
+    return *low < *high && deviation > 0.0;
+}
+
+// `offset`: column-major, n_rows x n_states, or null for none.
+inline Regressors regressors(const Data& data, const double* offset, bool all_scores) {
+    Regressors result;
+    const std::size_t n = data.n_rows();
+    result.n_states = data.n_classes == 2 ? 1 : data.n_classes;
+    result.n_scores = data.n_scores;
+    result.per_state = all_scores ? data.n_scores : data.n_scores / result.n_states;
+    result.values.assign(n * data.n_scores, 0.0);
+    result.offset.assign(n * result.n_states, 0.0);
+    result.centre.assign(data.n_scores, 0.0);
+    result.scale.assign(data.n_scores, 0.0);
+    for (std::size_t t = 0; t < data.n_scores; ++t) {
+        // Those of one state stand side by side, unless all states see all of them.
+        const std::size_t state = t / result.per_state;
+        const std::size_t column =
+            result.sees_all() ? t : (t % result.per_state) * result.n_states + state;
+        const double* x = data.score_column(column);
+        double mean, deviation;
+        if (!standardise(data, x, mean, deviation)) continue;
+        result.centre[t] = mean;
+        result.scale[t] = deviation;
+        for (std::size_t i = 0; i < n; ++i) {
+            result.values[i * data.n_scores + t] = (x[i] - mean) / deviation;
+        }
+    }
+    for (std::size_t j = 0; offset != nullptr && j < result.n_states; ++j) {
+        for (std::size_t i = 0; i < n; ++i) {
+            result.offset[i * result.n_states + j] = offset[j * n + i];
+        }
+    }
+    return result;
+}
+
+// Probabilities of one row from its log-odds, and the log of the sum that norms them.
+inline double probabilities_of(const double* F, double* p, std::size_t n_states) {
+    if (n_states == 1) {
+        const double e = std::exp(-std::abs(F[0]));
+        p[0] = (F[0] >= 0.0 ? 1.0 : e) / (1.0 + e);
+        return std::max(F[0], 0.0) + std::log1p(e);
+    }
+    const double highest = *std::max_element(F, F + n_states);
+    double sum = 0.0;
+    for (std::size_t j = 0; j < n_states; ++j) sum += p[j] = std::exp(F[j] - highest);
+    for (std::size_t j = 0; j < n_states; ++j) p[j] /= sum;
+    return highest + std::log(sum);
+}
+
+// The scores of other classes are held back more than a class's own.
+inline constexpr double penalty_of_others = 40.0;
+// The root has as far to go as the scores are wrong, its descendants only a little further.
+inline constexpr std::size_t most_root_steps = 50;
+inline constexpr double first_damping = 1e-6;  // in units of the rows
+inline constexpr double damping_factor = 10.0;
+inline constexpr std::size_t most_steps = 2;
+inline constexpr int most_halvings = 12;
+// What a step must improve the penalised deviance by to be followed by another.
+inline constexpr double smallest_improvement = 1e-2;
+inline constexpr double smallest_root_improvement = 1e-12;  // of the deviance
+inline constexpr double rounding = 1e-12;
+
+// The state of the rows (log-odds, probabilities) and the fit of one node at a time.
+class Shrinker {
+  public:
+    Shrinker(const Data& data, const Regressors& regressors, std::span<const double> weights,
+             double penalty)
+        : data_(data),
+          r_(regressors),
+          weights_(weights),
+          penalties_(regressors.n_parameters(), penalty),
+          probability_(data.n_rows() * regressors.n_states),
+          row_loss_(data.n_rows()),
+          F_(regressors.n_states),
+          hessian_(regressors.width() * regressors.width()) {
+        if (r_.n_states == 1 || !r_.sees_all()) return;
+        for (std::size_t j = 0; j < r_.n_states; ++j) {
+            for (std::size_t k = 0; k < r_.per_state; ++k) {
+                const bool own = k % r_.n_states == j;
+                if (!own) penalties_[j * r_.width() + 1 + k] *= penalty_of_others;
+            }
+        }
+    }
+
+    // From the parent's parameters to this node's, which are written in their place.
+    void fit(std::span<const Row> rows, std::vector<double>& parameters, bool is_root) {
+        const std::vector<double> parent = parameters;
+        double loss = 0.0;
+        if (is_root) {
+            loss = evaluate(rows, parameters, parent);
+        } else {  // the parent's fit has left behind what it says of these rows
+            for (const Row row : rows) loss += weights_[row] * row_loss_[row];
+        }
+        if (is_root) {
+            fit_root(rows, parameters, parent, loss);
+            return;
+        }
+        for (std::size_t step = 0; step < most_steps; ++step) {
+            const double before = loss;
+            if (!improve(rows, parameters, parent, 0.0, loss)) break;
+            if (before - loss <= smallest_improvement) break;
+        }
+    }
+
+    // Log-odds and probabilities of rows under some parameters.
+    void apply(std::span<const Row> rows, const std::vector<double>& parameters) {
+        for (const Row row : rows) {
+            log_odds(row, parameters, F_.data());
+            probabilities_of(F_.data(), probability(row), r_.n_states);
+        }
+    }
+
+    double* probability(Row row) { return probability_.data() + std::size_t{row} * r_.n_states; }
+    const double* probability(Row row) const {
+        return probability_.data() + std::size_t{row} * r_.n_states;
+    }
+    double weight(Row row) const { return weights_[row]; }
+    bool is_class(Row row, std::size_t state) const {
+        return data_.labels[row] == (r_.n_states == 1 ? 1 : state);
+    }
+    // Of a row under the last parameters; no row counts for more than about 34.5.
+    double deviance(Row row) const {
+        const double* p = probability(row);
+        const std::size_t label = data_.labels[row];
+        const double likely = r_.n_states > 1 ? p[label] : (label == 1 ? p[0] : 1.0 - p[0]);
+        return -std::log(std::max(likely, 1e-15));
+    }
+    double squared_error(Row row) const {
+        const double* p = probability(row);
+        double sum = 0.0;
+        for (std::size_t j = 0; j < r_.n_states; ++j) {
+            const double residual = (is_class(row, j) ? 1.0 : 0.0) - p[j];
+            sum += residual * residual;
+        }
+        return r_.n_states == 1 ? sum : sum / static_cast<double>(r_.n_states);
+    }
+
+  private:
+    // Scores that are far too sure leave Newton's method nothing to go by: where no step helps,
+    // steps are damped, until they do.
+    void fit_root(std::span<const Row> rows, std::vector<double>& parameters,
+                  const std::vector<double>& parent, double loss) {
+        double total = 0.0;
+        for (const Row row : rows) total += weights_[row];
+        double damping = 0.0;
+        for (std::size_t step = 0; step < most_root_steps; ++step) {
+            const double before = loss;
+            if (!improve(rows, parameters, parent, damping, loss)) {
+                if (damping >= total) return;
+                damping = std::max(first_damping * total, damping * damping_factor);
+            } else if (before - loss > smallest_root_improvement * (std::abs(before) + 1.0)) {
+                damping /= damping_factor;
+                if (damping < first_damping * total) damping = 0.0;
+            } else {
+                if (damping == 0.0) return;
+                damping = 0.0;
+            }
+        }
+    }
+
+    // One step of all parameters; false, with nothing changed, if none helps.
+    bool improve(std::span<const Row> rows, std::vector<double>& parameters,
+                 const std::vector<double>& parent, double damping, double& loss) {
+        step_.assign(r_.n_parameters(), 0.0);
+        for (std::size_t j = 0; j < r_.n_states; ++j) newton(rows, parameters, parent, damping, j);
+        return advance(rows, parameters, parent, loss);
+    }
+
+    const double* values(Row row, std::size_t state) const {
+        return r_.values.data() + std::size_t{row} * r_.n_scores + r_.first(state);
+    }
+
+    void log_odds(Row row, const std::vector<double>& parameters, double* F) const {
+        const double* beta = parameters.data();
+        for (std::size_t j = 0; j < r_.n_states; ++j) {
+            const double* x = values(row, j);
+            double sum = r_.offset[std::size_t{row} * r_.n_states + j] + *beta++;
+            for (std::size_t k = 0; k < r_.per_state; ++k) sum += *beta++ * x[k];
+            F[j] = sum;
+        }
+    }
+
+    // Penalised deviance; leaves the probabilities of the rows behind.
+    double evaluate(std::span<const Row> rows, const std::vector<double>& parameters,
+                    const std::vector<double>& parent) {
+        double loss = 0.0;
+        for (const Row row : rows) {
+            log_odds(row, parameters, F_.data());
+            const double norm = probabilities_of(F_.data(), probability(row), r_.n_states);
+            const std::size_t label = data_.labels[row];
+            row_loss_[row] = norm - (r_.n_states > 1 ? F_[label] : (label == 1 ? F_[0] : 0.0));
+            loss += weights_[row] * row_loss_[row];
+        }
+        for (std::size_t t = 0; t < parameters.size(); ++t) {
+            const double distance = parameters[t] - parent[t];
+            loss += 0.5 * penalties_[t] * distance * distance;
+        }
+        return loss;
+    }
+
+    // The Newton step of one state's parameters, the others held fast.
+    void newton(std::span<const Row> rows, const std::vector<double>& parameters,
+                const std::vector<double>& parent, double damping, std::size_t state) {
+        const std::size_t width = r_.width();
+        double* step = step_.data() + state * width;
+        std::fill(hessian_.begin(), hessian_.end(), 0.0);
+        for (const Row row : rows) {
+            const double p = probability(row)[state];
+            const double g = weights_[row] * ((is_class(row, state) ? 1.0 : 0.0) - p);
+            const double h = weights_[row] * p * (1.0 - p);
+            const double* x = values(row, state);
+            step[0] += g;
+            hessian_[0] += h;
+            for (std::size_t a = 1; a < width; ++a) {
+                step[a] += g * x[a - 1];
+                hessian_[a * width] += h * x[a - 1];
+                for (std::size_t b = 1; b <= a; ++b) {
+                    hessian_[a * width + b] += h * x[a - 1] * x[b - 1];
+                }
+            }
+        }
+        for (std::size_t a = 0; a < width; ++a) {
+            const std::size_t t = state * width + a;
+            step[a] -= penalties_[t] * (parameters[t] - parent[t]);
+            hessian_[a * width + a] += penalties_[t] + damping;
+        }
+        solve(step);
+    }
+
+    // Cholesky, in place, on the lower triangle.
+    void solve(double* b) {
+        const std::size_t n = r_.width();
+        double* A = hessian_.data();
+        for (std::size_t j = 0; j < n; ++j) {
+            for (std::size_t i = j; i < n; ++i) {
+                double sum = A[i * n + j];
+                for (std::size_t k = 0; k < j; ++k) sum -= A[i * n + k] * A[j * n + k];
+                A[i * n + j] = i == j ? std::sqrt(sum) : sum / A[j * n + j];
+            }
+        }
+        for (std::size_t i = 0; i < n; ++i) {
+            for (std::size_t k = 0; k < i; ++k) b[i] -= A[i * n + k] * b[k];
+            b[i] /= A[i * n + i];
+        }
+        for (std::size_t i = n; i-- > 0;) {
+            for (std::size_t k = i + 1; k < n; ++k) b[i] -= A[k * n + i] * b[k];
+            b[i] /= A[i * n + i];
+        }
+    }
+
+    // The longest of step, step / 2, step / 4, ... that helps; false, with nothing changed, if
+    // none.
+    bool advance(std::span<const Row> rows, std::vector<double>& parameters,
+                 const std::vector<double>& parent, double& loss) {
+        const std::vector<double> from = parameters;
+        double length = 1.0;
+        for (int halvings = 0; halvings < most_halvings; ++halvings, length /= 2.0) {
+            for (std::size_t t = 0; t < from.size(); ++t) {
+                parameters[t] = from[t] + length * step_[t];
+            }
+            const double now = evaluate(rows, parameters, parent);
+            // Close to the best there is, rounding must not decide on the last digits of it.
+            if (now <= loss + rounding * (std::abs(loss) + 1.0)) {
+                loss = now;
+                return true;
+            }
+        }
+        parameters = from;
+        evaluate(rows, parameters, parent);
+        return false;
+    }
+
+    const Data& data_;
+    const Regressors& r_;
+    std::span<const double> weights_;  // one a row
+    std::vector<double> penalties_;    // one a parameter
+    std::vector<double> probability_;  // n_rows x n_states
+    std::vector<double> row_loss_;     // the deviance of the rows of a fit, halved
+    std::vector<double> F_, step_, hessian_;
+};
+
+}  // namespace caltree

@@ -1,0 +1,340 @@
+// Splits that look for miscalibration: the gain in deviance over the node's own model.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "data/bins.hpp"
+#include "data/data.hpp"
+
+namespace caltree {
+
+// What a set of rows says about a correction of its log-odds: weight, then for each state the sums
+// of the residuals and of their variances.
+struct EvidenceShape {
+    std::size_t n_states = 1;
+
+    std::size_t size() const { return 1 + 2 * n_states; }
+
+    // The deviance that a penalised Newton step would gain, times 2.
+    double gain(const double* sums, double penalty) const {
+        double total = 0.0;
+        for (std::size_t j = 0; j < n_states; ++j) {
+            const double residuals = sums[1 + 2 * j];
+            total += residuals * residuals / (sums[2 + 2 * j] + penalty);
+        }
+        return total;
+    }
+};
+
+struct ResidualSplit {
+    int attribute = -1;  // -1: no split
+    double gain = 0.0;
+    std::size_t cut = 0;                // numeric: rows of bins up to it go to the first child
+    std::vector<Bin> first_categories;  // nominal: these go to the first child
+    bool missing_first = false;         // where missing values go
+    double missing_rows = 0.0;
+
+    bool found() const { return attribute >= 0; }
+};
+
+struct ResidualSettings {
+    double penalty = 0.1;
+    double min_samples_leaf = 2.0;
+};
+
+// With many categories some division into two always looks good: sorted by what they ask for, the
+// better half of K useless ones gains about K. Each beyond the first few must pay for itself.
+inline constexpr double free_categories = 8.0;
+inline constexpr double cost_of_a_category = 3.0;
+// Up to so many rows, sorting them by insertion is cheaper than looking at every bin.
+inline constexpr std::size_t few_rows = 48;
+
+class ResidualFinder {
+  public:
+    ResidualFinder(std::span<const BinnedColumn> columns, EvidenceShape shape,
+                   const ResidualSettings& settings)
+        : columns_(columns), shape_(shape), settings_(settings), node_(shape.size()) {}
+
+    // `evidence`: of every row, in the order of `rows`.
+    ResidualSplit find(std::span<const Row> rows, std::span<const double> evidence,
+                       std::span<const std::size_t> attributes) {
+        std::fill(node_.begin(), node_.end(), 0.0);
+        for (std::size_t i = 0; i < rows.size(); ++i) add(node_.data(), evidence, i);
+        ResidualSplit best;
+        for (const std::size_t a : attributes) {
+            if (columns_[a].n_bins < 1) continue;
+            if (shape_.n_states == 1 && columns_[a].numeric && rows.size() <= few_rows) {
+                if (scan_few_rows(a, rows, evidence, best)) continue;
+            }
+            collect(columns_[a], rows, evidence);
+            if (!columns_[a].numeric) order_categories();
+            scan(a, best);
+        }
+        return best;
+    }
+
+    // From sums by bin: of every attribute all bins, then missing values.
+    ResidualSplit find(std::span<const double> histograms, std::span<const std::size_t> starts) {
+        const std::size_t size = shape_.size();
+        std::fill(node_.begin(), node_.end(), 0.0);
+        for (std::size_t at = 0; at < (columns_[0].n_bins + 1) * size; ++at) {
+            node_[at % size] += histograms[at];
+        }
+        ResidualSplit best;
+        for (std::size_t a = 0; a < columns_.size(); ++a) {
+            if (columns_[a].n_bins < 1) continue;
+            const auto first = histograms.begin() + static_cast<std::ptrdiff_t>(starts[a]);
+            sums_.assign(first,
+                         first + static_cast<std::ptrdiff_t>((columns_[a].n_bins + 1) * size));
+            keep_cells(columns_[a]);
+            if (!columns_[a].numeric) order_categories();
+            scan(a, best);
+        }
+        return best;
+    }
+
+  private:
+    // Most nodes have few rows. Those of one state that have no missing value are sorted and looked
+    // at as they come, with the same sums as below; false if there is a missing value.
+    bool scan_few_rows(std::size_t attribute, std::span<const Row> rows,
+                       std::span<const double> evidence, ResidualSplit& best) {
+        const BinnedColumn& column = columns_[attribute];
+        std::array<std::uint32_t, few_rows> keys;
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            const Bin bin = column.codes[rows[i]];
+            if (bin == column.n_bins) return false;
+            const std::uint32_t key = std::uint32_t{bin} << 16 | static_cast<std::uint32_t>(i);
+            std::size_t at = i;
+            for (; at > 0 && keys[at - 1] > key; --at) keys[at] = keys[at - 1];
+            keys[at] = key;
+        }
+        const double before = shape_.gain(node_.data(), settings_.penalty);
+        Sums left;
+        for (std::size_t i = 0; i < rows.size();) {
+            const std::uint32_t bin = keys[i] >> 16;
+            Sums cell;
+            for (; i < rows.size() && keys[i] >> 16 == bin; ++i) {
+                cell.add(evidence.data() + (keys[i] & 0xffffU) * 3);
+            }
+            left.add(&cell.rows);
+            if (i == rows.size() || left.rows < settings_.min_samples_leaf) continue;
+            if (node_[0] - left.rows < settings_.min_samples_leaf) break;
+            const double gain = gain_of(left) - before;
+            if (gain <= best.gain + 1e-9) continue;
+            best.attribute = static_cast<int>(attribute);
+            best.gain = gain;
+            best.first_categories.clear();
+            best.missing_first = left.rows >= node_[0] - left.rows;
+            best.missing_rows = 0.0;
+            best.cut = bin + ((keys[i] >> 16) - bin - 1U) / 2;
+        }
+        return true;
+    }
+
+    // What the rows of one state on one side add up to.
+    struct Sums {
+        double rows = 0.0, residual = 0.0, variance = 0.0;
+        void add(const double* from) {
+            rows += from[0];
+            residual += from[1];
+            variance += from[2];
+        }
+    };
+
+    // Of both sides together, over one denominator: divisions take time.
+    double gain_of(const Sums& side) const {
+        const double left = side.variance + settings_.penalty;
+        const double right = node_[2] - side.variance + settings_.penalty;
+        const double other = node_[1] - side.residual;
+        return (side.residual * side.residual * right + other * other * left) / (left * right);
+    }
+
+    // One of the different bins among the node's rows; the sums stand in sums_.
+    struct Cell {
+        Bin bin;
+        std::size_t at;
+    };
+
+    void add(double* to, std::span<const double> evidence, std::size_t i) const {
+        if (shape_.n_states == 1) {  // the most frequent case, unrolled
+            const double* from = evidence.data() + i * 3;
+            to[0] += from[0];
+            to[1] += from[1];
+            to[2] += from[2];
+            return;
+        }
+        const double* from = evidence.data() + i * shape_.size();
+        for (std::size_t t = 0; t < shape_.size(); ++t) to[t] += from[t];
+    }
+
+    // The sums of each bin, in ascending order; of missing values, if any, apart.
+    void collect(const BinnedColumn& column, std::span<const Row> rows,
+                 std::span<const double> evidence) {
+        // Sorting a few rows is cheaper than looking at every bin.
+        if (rows.size() * 8 >= column.n_bins) {
+            collect_all_bins(column, rows, evidence);
+        } else {
+            collect_sorted(column, rows, evidence);
+        }
+    }
+
+    void collect_all_bins(const BinnedColumn& column, std::span<const Row> rows,
+                          std::span<const double> evidence) {
+        const std::size_t size = shape_.size();
+        sums_.assign((column.n_bins + 1) * size, 0.0);
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            add(sums_.data() + column.codes[rows[i]] * size, evidence, i);
+        }
+        keep_cells(column);
+    }
+
+    // Of the sums of all bins, those that have rows.
+    void keep_cells(const BinnedColumn& column) {
+        const std::size_t size = shape_.size();
+        cells_.clear();
+        for (std::size_t bin = 0; bin < column.n_bins; ++bin) {
+            if (sums_[bin * size] > 0.0) cells_.push_back({static_cast<Bin>(bin), bin * size});
+        }
+        const auto last = sums_.begin() + static_cast<std::ptrdiff_t>(column.n_bins * size);
+        missing_.assign(last, last + static_cast<std::ptrdiff_t>(size));
+    }
+
+    void collect_sorted(const BinnedColumn& column, std::span<const Row> rows,
+                        std::span<const double> evidence) {
+        cells_.clear();
+        missing_.assign(shape_.size(), 0.0);
+        keyed_.clear();
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            keyed_.push_back(std::uint64_t{column.codes[rows[i]]} << 32 | i);
+        }
+        std::sort(keyed_.begin(), keyed_.end());
+        const std::size_t size = shape_.size();
+        sums_.clear();
+        for (const std::uint64_t key : keyed_) {
+            const auto bin = static_cast<Bin>(key >> 32);
+            const std::size_t i = key & 0xffffffffU;
+            if (bin == column.n_bins) {
+                add(missing_.data(), evidence, i);
+                continue;
+            }
+            if (cells_.empty() || cells_.back().bin != bin) {
+                cells_.push_back({bin, sums_.size()});
+                sums_.resize(sums_.size() + size, 0.0);
+            }
+            add(sums_.data() + cells_.back().at, evidence, i);
+        }
+    }
+
+    // By the correction that the state with most to gain asks for: the best division into two is
+    // then one of neighbours.
+    void order_categories() {
+        std::size_t state = 0;
+        double most = -1.0;
+        for (std::size_t j = 0; j < shape_.n_states; ++j) {
+            double sum = 0.0;
+            for (const Cell& cell : cells_)
+                sum += std::abs(residuals(cell, j) * correction(cell, j));
+            if (sum > most) {
+                most = sum;
+                state = j;
+            }
+        }
+        std::stable_sort(cells_.begin(), cells_.end(), [&](const Cell& a, const Cell& b) {
+            return correction(a, state) < correction(b, state);
+        });
+    }
+
+    double residuals(const Cell& cell, std::size_t j) const { return sums_[cell.at + 1 + 2 * j]; }
+    double correction(const Cell& cell, std::size_t j) const {
+        return residuals(cell, j) / (sums_[cell.at + 2 + 2 * j] + settings_.penalty);
+    }
+
+    void scan(std::size_t attribute, ResidualSplit& best) {
+        if (cells_.empty()) return;
+        const bool any_missing = missing_[0] > 0.0;
+        scan(attribute, false, best);
+        if (any_missing) scan(attribute, true, best);
+    }
+
+    void scan(std::size_t attribute, bool missing_first, ResidualSplit& best) {
+        const std::size_t size = shape_.size();
+        const double before = shape_.gain(node_.data(), settings_.penalty) + chance(attribute);
+        left_.assign(size, 0.0);
+        right_.resize(size);
+        if (missing_first) left_ = missing_;
+        const bool any_missing = missing_[0] > 0.0;
+        // After the last cell only missing values are left on the other side.
+        const std::size_t n_cuts = cells_.size() - (any_missing && !missing_first ? 0 : 1);
+        if (shape_.n_states == 1) {
+            scan_one_state(attribute, missing_first, n_cuts, before, best);
+            return;
+        }
+        for (std::size_t c = 0; c < n_cuts; ++c) {
+            const double* cell = sums_.data() + cells_[c].at;
+            for (std::size_t t = 0; t < size; ++t) left_[t] += cell[t];
+            for (std::size_t t = 0; t < size; ++t) right_[t] = node_[t] - left_[t];
+            if (left_[0] < settings_.min_samples_leaf) continue;
+            if (right_[0] < settings_.min_samples_leaf) break;
+            const double gain = shape_.gain(left_.data(), settings_.penalty) +
+                                shape_.gain(right_.data(), settings_.penalty) - before;
+            if (gain > best.gain + 1e-9) keep(attribute, c, gain, missing_first, best);
+        }
+    }
+
+    // The most frequent case, in registers.
+    void scan_one_state(std::size_t attribute, bool missing_first, std::size_t n_cuts,
+                        double before, ResidualSplit& best) {
+        Sums left;
+        left.add(left_.data());
+        for (std::size_t c = 0; c < n_cuts; ++c) {
+            left.add(sums_.data() + cells_[c].at);
+            if (left.rows < settings_.min_samples_leaf) continue;
+            if (node_[0] - left.rows < settings_.min_samples_leaf) break;
+            const double gain = gain_of(left) - before;
+            if (gain <= best.gain + 1e-9) continue;
+            left_[0] = left.rows;
+            right_[0] = node_[0] - left.rows;
+            keep(attribute, c, gain, missing_first, best);
+        }
+    }
+
+    // What a split on a nominal attribute may gain by chance.
+    double chance(std::size_t attribute) const {
+        if (columns_[attribute].numeric) return 0.0;
+        const double many = static_cast<double>(cells_.size()) - free_categories;
+        return cost_of_a_category * static_cast<double>(shape_.n_states) * std::max(0.0, many);
+    }
+
+    void keep(std::size_t attribute, std::size_t c, double gain, bool missing_first,
+              ResidualSplit& best) const {
+        best.attribute = static_cast<int>(attribute);
+        best.gain = gain;
+        best.first_categories.clear();
+        const bool any_missing = missing_[0] > 0.0;
+        best.missing_first = any_missing ? missing_first : left_[0] >= right_[0];
+        best.missing_rows = missing_[0];
+        if (!columns_[attribute].numeric) {
+            for (std::size_t k = 0; k <= c; ++k) best.first_categories.push_back(cells_[k].bin);
+            return;
+        }
+        const std::size_t bin = cells_[c].bin;
+        // Halfway through the bins that no row is in.
+        best.cut = c + 1 < cells_.size() ? bin + (cells_[c + 1].bin - bin - 1U) / 2 : bin;
+    }
+
+    std::span<const BinnedColumn> columns_;
+    EvidenceShape shape_;
+    ResidualSettings settings_;
+    std::vector<double> node_, missing_, left_, right_, sums_;
+    std::vector<Cell> cells_;
+    std::vector<std::uint64_t> keyed_;
+};
+
+}  // namespace caltree

@@ -1,0 +1,465 @@
+"""What a chunk of rows answers: the core and its twin, the specification in NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from caltree import CalibrationTree, _core
+from caltree._histogram.binning import Bins
+from caltree._histogram.chunk import (
+    Question,
+    Rows,
+    Speakers,
+    Splits,
+    histograms,
+    predictions,
+    routed,
+    sums,
+)
+from caltree._histogram.grower import _each
+from caltree._histogram.node_models import Sums, fit_nodes
+from caltree._histogram.plan import Plan, Scale
+
+from ..spec import histogram as spec
+from ..spec import local
+from ..support.histogram_cases import examples
+from ..support.trees import FIXED, make_frame, make_rows
+
+N_FOLDS = 2
+SAME = {"rtol": 1e-9, "atol": 1e-9}
+
+
+# -- Random cases ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Case:
+    """A chunk, the plan for it, where its rows are in three trees, and node models of these."""
+
+    plan: Plan
+    rows: Rows
+    nodes: np.ndarray
+    first: np.ndarray
+    parameters: np.ndarray  # of all nodes of all trees
+
+    @property
+    def sample(self) -> local.Sample:
+        n_bins, numeric = self.plan.bins.n_bins, self.plan.bins.numeric
+        columns = [
+            local.Binned(
+                codes.astype(np.intp),
+                int(size),
+                np.arange(size) if is_number else None,
+                np.arange(size) if is_number else None,
+            )
+            for codes, size, is_number in zip(self.rows.codes.T, n_bins, numeric, strict=True)
+        ]
+        scale = self.plan.scale
+        offset = self.rows.of_offset(self.plan)
+        regressors = spec.see(
+            self.rows.scores, offset, self.plan.n_classes, scale.centre, scale.scale, scale.width
+        )
+        weights = self.rows.weights
+        weights = np.ones(len(self.rows)) if weights is None else weights
+        return local.Sample(columns, regressors, self.rows.labels.astype(np.intp), weights)
+
+    @property
+    def places(self) -> list[tuple[int, int]]:
+        """Tree and node of every slot."""
+        sizes = np.diff(self.first)
+        return [(tree, node) for tree, size in enumerate(sizes) for node in range(size)]
+
+    def matrix(self, slot: int) -> np.ndarray:
+        return self.parameters[slot].reshape(self.plan.scale.n_states, -1)
+
+    def rows_of(self, slot: int) -> tuple[np.ndarray, np.ndarray]:
+        fold = self.rows.fold.astype(np.intp)
+        return spec.rows_of_node(self.nodes, fold, *self.places[slot])
+
+    def question(self, slots: list[int] | None = None) -> Question:
+        """Every node has the slot of its place; or some of them, in another order."""
+        if slots is None:
+            slots = list(range(len(self.parameters)))
+        slot = np.full(self.first[-1], -1, dtype=np.int32)
+        slot[slots] = np.arange(len(slots))
+        return Question(self.first, slot, self.parameters[slots])
+
+
+@st.composite
+def cases(draw: Callable[..., Any]) -> Case:
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n = draw(st.sampled_from([1, 5, 60, 150, 280]))
+    n_classes = draw(st.sampled_from([2, 2, 3, 5]))
+    n_states = 1 if n_classes == 2 else n_classes
+    sees_all = draw(st.booleans()) or n_classes == 2
+    n_classifiers = draw(st.sampled_from([1, 2]))
+    n_scores = n_classifiers if n_classes == 2 else n_classifiers * n_classes
+    wide = draw(st.booleans())
+    n_bins = np.array([draw(st.sampled_from([1, 3, 12, 300 if wide else 40])) for _ in range(3)])
+    numeric = np.array([True, draw(st.booleans()), False])
+    codes = np.column_stack([rng.integers(0, size + 1, n) for size in n_bins])
+    labels = rng.integers(0, n_classes, n).astype(np.uint16)
+    scores = rng.standard_normal((n, n_scores)) * rng.choice([0.5, 3.0])
+    has_offset = draw(st.booleans())
+    own = n_classes == 2 and n_scores == 1
+    if draw(st.booleans()) and not (own and has_offset):
+        scores[rng.random(n) < 0.1] *= 1e6  # beyond all others
+    if draw(st.booleans()):
+        scores[:, -1] = 0.25
+    weights = rng.choice([0.25, 1.0, np.e], n) if draw(st.booleans()) else None
+    per_state = n_scores if sees_all else n_scores // n_states
+    plan = Plan(
+        bins=Bins(
+            n_bins.astype(np.int32),
+            numeric.astype(np.uint8),
+            tuple(np.arange(size - 1) + 0.5 for size in n_bins),
+            fills=np.zeros(3, dtype=np.int32),
+        ),
+        scale=Scale.of(scores[: max(1, n // 2)], None, n_states, per_state),
+        n_classes=n_classes,
+        n_folds=N_FOLDS,
+        n_rows=n + 50,
+        largest_weight=1.0 if weights is None else 3.0,
+        objective=draw(st.sampled_from(["rmse", "log_loss"])),
+        has_offset=has_offset,
+    )
+    first = np.array([0, 3, 4, 6], dtype=np.int32)
+    rows = Rows(
+        codes=np.ascontiguousarray(codes, dtype=np.uint16 if wide else np.uint8),
+        labels=labels,
+        scores=scores,
+        offset=rng.standard_normal((n, n_states)) * 2 if has_offset and not own else None,
+        weights=weights,
+        fold=rng.choice([0, 1, spec.IN_NO_FOLD], n).astype(np.uint8),
+    )
+    return Case(
+        plan,
+        rows,
+        nodes=np.array([rng.integers(0, size, n) for size in np.diff(first)], dtype=np.uint16),
+        first=first,
+        parameters=rng.standard_normal((6, plan.scale.n_parameters)) * rng.choice([0.1, 1.0]),
+    )
+
+
+# -- Sums -----------------------------------------------------------------------------------------
+
+
+@examples(60)
+@given(cases())
+def test_sums_are_those_of_the_specification(case):
+    found = Sums.of(sums(case.plan, case.rows, case.nodes, case.question()), case.plan)
+    for slot in range(len(case.parameters)):
+        rows, held_out = case.rows_of(slot)
+        log_loss = case.plan.objective == "log_loss"
+        expected = spec.sums_of_node(
+            case.sample, rows, held_out, case.matrix(slot), log_loss=log_loss
+        )
+        for name in ("weight", "loss", "deviance", "held_out", "gradient", "hessian"):
+            np.testing.assert_allclose(
+                getattr(found, name)[slot], getattr(expected, name), **SAME, err_msg=name
+            )
+
+
+@examples(30)
+@given(cases(), st.permutations(range(6)), st.integers(0, 6))
+def test_only_what_is_asked_is_answered(case, order, count):
+    """Sums and histograms of some nodes, in any order, are those of all."""
+    for ask in (sums, histograms):
+        every = ask(case.plan, case.rows, case.nodes, case.question())
+        some = ask(case.plan, case.rows, case.nodes, case.question(order[:count]))
+        assert np.array_equal(some, every[order[:count]])
+
+
+@examples(30)
+@given(cases(), st.floats(0.0, 1.0))
+def test_sums_of_parts_add_up_to_the_bit(case, share):
+    cut = round(share * len(case.rows))
+    for ask in (sums, histograms):
+        whole = ask(case.plan, case.rows, case.nodes, case.question())
+        total = np.zeros_like(whole)
+        for part in (slice(0, cut), slice(cut, None)):
+            arrays = {
+                name: None if values is None else values[part]
+                for name, values in vars(case.rows).items()
+                if name != "_in_core"
+            }
+            nodes = np.ascontiguousarray(case.nodes[:, part])
+            total += ask(case.plan, Rows(**arrays), nodes, case.question())
+        assert np.array_equal(total, whole)
+
+
+# -- Histograms and splits ------------------------------------------------------------------------
+
+
+@examples(60)
+@given(cases())
+def test_histograms_are_those_of_the_specification(case):
+    wholes = histograms(case.plan, case.rows, case.nodes, case.question())
+    found = wholes / case.plan.unit(1.0)
+    width = 1 + 2 * case.plan.scale.n_states
+    for slot, row in enumerate(found):
+        begin = 0
+        rows, _ = case.rows_of(slot)
+        for attribute, size in enumerate(case.plan.bins.n_bins + 1):
+            part = row[begin : begin + size * width].reshape(size, width)
+            expected = spec.histogram_of_node(case.sample, rows, case.matrix(slot), attribute)
+            np.testing.assert_allclose(part, expected, **SAME)
+            begin += size * width
+        assert begin == len(row)
+    by_class = replace(case.question(), by_class=True)
+    of_classes = histograms(case.plan, case.rows, case.nodes, by_class) / case.plan.unit(1.0)
+    for slot, row in enumerate(of_classes):
+        rows, _ = case.rows_of(slot)
+        expected = [
+            spec.classes_of_node(case.sample, rows, attribute, case.plan.n_classes).ravel()
+            for attribute in range(3)
+        ]
+        np.testing.assert_allclose(row, np.concatenate(expected), **SAME)
+    twice = wholes.copy()
+    assert histograms(case.plan, case.rows, case.nodes, case.question(), twice) is twice
+    assert np.array_equal(twice, 2 * wholes)
+
+
+def best_splits(case, penalty, leaf):
+    total = histograms(case.plan, case.rows, case.nodes, case.question())
+    bins, n_states, unit = case.plan.bins, case.plan.scale.n_states, case.plan.unit(1.0)
+    return _each(_core.best_splits(total, bins.n_bins, bins.numeric, n_states, unit, penalty, leaf))
+
+
+def first_codes(case, found):
+    """The bins or categories that go to the first child."""
+    if case.plan.bins.numeric[found.attribute]:
+        return range(found.cut + 1)
+    return np.flatnonzero(np.array(found.branches) == 0)
+
+
+@examples(50)
+@given(cases(), st.sampled_from([0.05, 1.0]), st.sampled_from([1.0, 2.5, 20.0]))
+def test_the_best_split_is_the_best_of_all(case, penalty, leaf):
+    settings = local.Settings(penalty=penalty, min_samples_leaf=leaf)
+    sample = case.sample
+    for slot, found in enumerate(best_splits(case, penalty, leaf)):
+        rows, _ = case.rows_of(slot)
+        best = local.find_split(sample, rows, case.matrix(slot), settings, range(3))
+        assert (found is None) == (best is None)
+        if found is None:
+            continue
+        assert found.gain == pytest.approx(best.gain, rel=1e-9, abs=1e-7)
+        column = sample.columns[found.attribute]
+        split = local.Split(
+            found.attribute,
+            found.gain,
+            frozenset(first_codes(case, found)),
+            found.missing == 0,
+            found.missing_rows,
+            None,
+        )
+        # Of splits that tie either is right; but it is what it says.
+        second = split.goes_second(column)[rows]
+        evidence = local.make_evidence(sample, rows, case.matrix(slot))
+        n_codes = len(np.unique(column.codes[rows][~column.is_missing[rows]]))
+        gain = local.gain_of_split(column, n_codes, evidence, ~second, penalty)
+        assert found.gain == pytest.approx(gain, rel=1e-9, abs=1e-7)
+        assert min(evidence.weights[second].sum(), evidence.weights[~second].sum()) >= leaf - 1e-9
+        missing = column.is_missing[rows]
+        assert found.missing_rows == pytest.approx(evidence.weights[missing].sum(), abs=1e-9)
+        if (best.attribute, best.first_codes) == (split.attribute, split.first_codes):
+            assert found.missing == (0 if best.missing_first else 1)
+
+
+@examples(60)
+@given(cases())
+def test_rows_go_where_the_splits_say(case):
+    """Every node without children is split, in turn with nodes that are not."""
+    found = best_splits(case, 0.05, 1.0)
+    sizes = np.diff(case.first)
+    first = np.cumsum([0, *(sizes + 2)]).astype(np.int32)
+    names = ("attribute", "cut", "missing", "first_child", "n_children", "table")
+    tables = {name: np.full(first[-1], -1, dtype=np.int32) for name in names}
+    branches: list[int] = []
+    chosen = {}
+    for slot, (tree, node) in enumerate(case.places):
+        if node > 0 or found[slot] is None:
+            continue
+        split, at = found[slot], first[tree] + node
+        chosen[tree] = split
+        tables["attribute"][at], tables["cut"][at] = split.attribute, split.cut
+        tables["missing"][at], tables["first_child"][at] = split.missing, sizes[tree]
+        tables["n_children"][at] = split.n_children
+        if split.branches:
+            tables["table"][at] = len(branches)
+            branches += split.branches
+    splits = Splits(first, **tables, branches=np.array(branches, dtype=np.int32))
+    gone = routed(case.plan, case.rows, case.nodes, splits)
+    sample = case.sample
+    for tree in range(3):
+        expected = case.nodes[tree].astype(np.intp)
+        if tree in chosen:
+            split = chosen[tree]
+            column = sample.columns[split.attribute]
+            first_bins = np.isin(column.codes, list(first_codes(case, split)))
+            goes_first = np.where(column.is_missing, split.missing == 0, first_bins)
+            children = sizes[tree] + np.where(goes_first, 0, 1)
+            expected = np.where(case.nodes[tree] == 0, children, expected)
+        assert np.array_equal(gone[tree], expected)
+
+
+# -- Predictions ----------------------------------------------------------------------------------
+
+
+@examples(40)
+@given(cases(), st.integers(1, 3), st.randoms(use_true_random=False))
+def test_held_out_predictions_are_those_of_the_specification(case, n_levels, random):
+    ancestor = np.array(
+        [[random.randrange(6) for _ in range(n_levels)] for _ in range(6)], dtype=np.int32
+    )
+    found = predictions(
+        case.plan, case.rows, case.nodes, Speakers(case.first, ancestor, case.parameters)
+    )
+    matrices = np.array([case.matrix(slot) for slot in range(6)])
+    expected = spec.held_out_predictions(
+        case.sample, case.nodes, case.rows.fold.astype(np.intp), case.first, ancestor, matrices
+    )
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-30)
+
+
+# -- Node models ----------------------------------------------------------------------------------
+
+
+def least_penalised_deviance(sample, rows, parent, penalty):
+    """By another method than Newton's."""
+
+    def loss(flat):
+        parameters = flat.reshape(parent.shape)
+        value, slope = spec.penalised_deviance(sample, rows, parent, penalty, parameters)
+        return value, slope.ravel()
+
+    return minimize(loss, parent.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 500}).fun
+
+
+def fitted_to_trees(case, penalty):
+    """Of every node, the parameters of the root of its tree: nodes of a tree share a slot."""
+
+    def ask(slots, parameters):
+        slot = np.full(case.first[-1], -1, dtype=np.int32)
+        for number, tree in enumerate(slots):
+            slot[case.first[tree] : case.first[tree + 1]] = number
+        asked = Question(case.first, slot, parameters)
+        return sums(case.plan, case.rows, case.nodes, asked)
+
+    roots = fit_nodes(np.zeros((3, case.plan.scale.n_parameters)), True, case.plan, penalty, ask)
+    return roots.parameters[[tree for tree, _ in case.places]]
+
+
+@examples(12)
+@given(cases(), st.sampled_from([0.05, 1.0]), st.booleans())
+def test_node_models_have_the_least_penalised_deviance(case, penalty, is_root):
+    sample = case.sample
+    parents = np.zeros_like(case.parameters) if is_root else fitted_to_trees(case, penalty)
+
+    def ask(slots, parameters):
+        question = case.question(slots.tolist())
+        asked = Question(question.first, question.slot, parameters)
+        return sums(case.plan, case.rows, case.nodes, asked)
+
+    fits = fit_nodes(parents, is_root, case.plan, penalty, ask)
+    again = Sums.of(ask(np.arange(6), fits.parameters), case.plan)
+    np.testing.assert_allclose(fits.sums.loss, again.loss, rtol=1e-12)
+    np.testing.assert_allclose(fits.sums.held_out, again.held_out, rtol=1e-12)
+    for slot in (0, 3, 5):
+        rows, _ = case.rows_of(slot)
+        parent = parents[slot].reshape(case.plan.scale.n_states, -1)
+        parameters = fits.parameters[slot].reshape(parent.shape)
+        before, after = (
+            spec.penalised_deviance(sample, rows, parent, penalty, values)[0]
+            for values in (parent, parameters)
+        )
+        least = least_penalised_deviance(sample, rows, parent, penalty)
+        assert after <= before * (1 + 1e-9) + 1e-9
+        # Of more than one log-odds each goes its way with the others held fast, which takes longer.
+        alone = len(parent) == 1
+        if is_root and alone:
+            assert after <= least + 1e-6 * (1.0 + abs(least))
+        elif is_root:
+            assert before - after >= 0.98 * (before - least) - 1e-6
+        else:
+            # A few steps go most of the way.
+            assert before - after >= (0.8 if alone else 0.3) * (before - least) - 1.0
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_first_split_is_that_of_a_tree_on_rows(n_classes, weighted):
+    """Bins, scales, the root's model and the search are those of `histograms=False`."""
+    X, y, scores = make_rows(700, n_classes=n_classes, round_to=1)
+    X[::9, 0] = np.nan
+    weights = np.random.default_rng(0).choice([0.0, 0.5, 2.0], 700) if weighted else None
+    rows, bins = (
+        CalibrationTree(histograms=mode, max_depth=1, **FIXED).fit(X, y, scores, weights)
+        for mode in (False, True)
+    )
+    one, other = rows.tree_, bins.tree_
+    for name in ("attribute", "threshold", "missing", "missing_rows", "n_rows"):
+        assert np.array_equal(getattr(one, name), getattr(other, name)), name
+    np.testing.assert_allclose(one.gain, other.gain, rtol=1e-6)
+    np.testing.assert_allclose(one.coefficients[0], other.coefficients[0], rtol=0, atol=1e-5)
+    # The children's models are close, but not every last step is taken.
+    np.testing.assert_allclose(
+        rows.predict_proba(X, scores), bins.predict_proba(X, scores), rtol=0, atol=0.05
+    )
+
+
+def test_categories_are_divided_as_in_a_tree_on_rows():
+    frame, y, scores = make_frame(600)
+    frame = frame[["colour", "size", "known", "flag"]]
+    rows, bins = (
+        CalibrationTree(histograms=mode, max_depth=1, **FIXED).fit(frame, y, scores)
+        for mode in (False, True)
+    )
+    assert rows.tree_.attribute[0] == bins.tree_.attribute[0] >= 0
+    assert np.array_equal(rows.tree_.branches, bins.tree_.branches)
+    assert np.array_equal(rows.tree_.n_rows, bins.tree_.n_rows)
+    assert np.array_equal(rows.apply(frame), bins.apply(frame))
+
+
+def same_regions(one, other, X):
+    """Whether two trees split as often on each attribute, and tell the same rows apart.
+
+    The numbers of the nodes differ: one is grown node by node, the other level by level.
+    """
+    counts = [np.bincount(tree.tree_.attribute + 1) for tree in (one, other)]
+    leaves = [tree.apply(X) for tree in (one, other)]
+    pairs = np.unique(np.column_stack(leaves), axis=0)
+    return np.array_equal(*counts) and len(pairs) == len(set(pairs[:, 0])) == len(set(pairs[:, 1]))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_splits_by_gain_ratio_are_those_of_a_tree_on_rows(n_classes):
+    """They do not depend on node models, so that whole trees are the same."""
+    X, y, scores = make_rows(900, n_classes=n_classes, round_to=1)
+    params = {**FIXED, "splits": "gain_ratio"}
+    rows, bins = (
+        CalibrationTree(histograms=mode, **params).fit(X, y, scores) for mode in (False, True)
+    )
+    assert rows.get_n_leaves() > 5 and bins.splits_ == "gain_ratio"
+    assert same_regions(rows, bins, X)
+
+
+def test_every_category_has_a_branch_as_in_a_tree_on_rows():
+    frame, y, scores = make_frame(900)
+    frame = frame[["colour", "size", "known", "flag"]]
+    params = {**FIXED, "splits": "gain_ratio"}
+    rows, bins = (
+        CalibrationTree(histograms=mode, **params).fit(frame, y, scores) for mode in (False, True)
+    )
+    assert rows.tree_.n_children.max() == 3
+    assert same_regions(rows, bins, frame)

@@ -1,0 +1,641 @@
+"""Shrunken node models and residual splits: the core and its twin, the specification in NumPy.
+
+First stage by stage, each from what the core itself made of the stage before; then whole trees.
+Sums are added up in different orders, so that what is equal but for rounding may be told apart
+differently. Wherever core and specification part, a test shows that it is such a tie, and ties
+must be few.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from caltree import _core
+
+from ..spec import local as spec
+from ..spec import pruning_sequence
+from ..support.trees import finished
+
+NONE = np.empty(0, dtype=np.uint32)
+NO_LIMIT = 2**31
+TIE = 1e-9  # times the size of what is compared
+SAME_PROBABILITY = 1e-6  # where the last, tiny step of a fit may be taken or not
+
+
+def examples(number: int) -> settings:
+    return settings(
+        max_examples=number,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
+
+
+# -- Random cases ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Case:
+    """Training data, encoded: category codes for nominal attributes, NaN where missing."""
+
+    X: np.ndarray
+    n_categories: np.ndarray
+    y: np.ndarray
+    n_classes: int
+    scores: np.ndarray
+    offset: np.ndarray | None
+    all_scores: bool
+    weights: np.ndarray | None
+    max_bins: int
+    fills: np.ndarray
+
+    @property
+    def rows(self) -> np.ndarray:
+        return np.arange(len(self.y), dtype=np.uint32)
+
+    def training(self) -> _core.Training:
+        return _core.Training(
+            self.X,
+            self.n_categories,
+            self.fills,
+            self.y.astype(np.uint16),
+            self.n_classes,
+            np.asfortranarray(self.scores),
+            self.weights,
+        )
+
+    def local(self) -> _core.LocalTraining:
+        offset = None if self.offset is None else np.asfortranarray(self.offset)
+        return _core.LocalTraining(self.training(), offset, self.max_bins, self.all_scores)
+
+    def sample(self, *, with_scores: bool = False) -> spec.Sample:
+        weights = np.ones(len(self.y)) if self.weights is None else self.weights
+
+        def bin_numbers(values: np.ndarray) -> spec.Binned:
+            return spec.bin_numbers(values, weights, self.max_bins)
+
+        columns = [
+            spec.bin_categories(values, size) if size else bin_numbers(values)
+            for values, size in zip(self.X.T, self.n_categories, strict=True)
+        ]
+        if with_scores:
+            columns += [bin_numbers(values) for values in self.scores.T]
+        regressors = spec.make_regressors(
+            self.scores, self.offset, self.n_classes, weights, all_scores=self.all_scores
+        )
+        return spec.Sample(columns, regressors, self.y, weights)
+
+
+ATTRIBUTES = ["continuous", "rounded", "few categories", "many categories", "constant", "empty"]
+
+
+@st.composite
+def cases(draw: Callable[..., Any], largest: int = 100) -> Case:
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n = draw(st.sampled_from([3, 10, 40, largest // 2, largest, largest]))
+    m = draw(st.sampled_from([2, 2, 2, 3, 5]))
+    # The first attribute carries the signal.
+    kinds = [draw(st.sampled_from(ATTRIBUTES[:4]))]
+    kinds += draw(st.lists(st.sampled_from(ATTRIBUTES), max_size=3))
+    columns, sizes = zip(*[attribute(rng, kind, n) for kind in kinds], strict=True)
+    X = np.column_stack(columns)
+    X[rng.random(X.shape) < draw(st.sampled_from([0.0, 0.2, 0.4]))] = np.nan
+    if draw(st.booleans()):
+        # What ties exactly.
+        X = np.column_stack([X, X[:, :1] if sizes[0] else -X[:, :1]])
+        sizes = (*sizes, sizes[0])
+    evidence = np.round(1.5 * rng.standard_normal((n, m)), draw(st.sampled_from([1, 12])))
+    strength = draw(st.sampled_from([0.0, 3.0, 6.0]))
+    region = np.nan_to_num(X[:, 0], nan=rng.choice([-9.0, 9.0])) > np.nanmedian([0, *X[:, 0]])
+    truth = np.where(region[:, np.newaxis], 1.0, rng.uniform(-1, 1)) * evidence
+    truth[:, 0] += strength * region
+    y = np.argmax(truth + rng.gumbel(size=truth.shape), axis=1)
+    scores, offset = scores_and_offset(rng, evidence, draw(st.sampled_from(SCORES)))
+    return Case(
+        X=X,
+        n_categories=np.array(sizes, dtype=np.int32),
+        y=y,
+        n_classes=m,
+        scores=scores,
+        offset=offset,
+        all_scores=draw(st.booleans()),
+        weights=draw(st.sampled_from([None, None, "dyadic", "any"]).map(weights_of(rng, n))),
+        max_bins=draw(st.sampled_from([255, 255, 8, 3, 2])),
+        fills=np.array([float(rng.integers(0, size or 3)) for size in sizes]),
+    )
+
+
+def attribute(rng: np.random.Generator, kind: str, n: int) -> tuple[np.ndarray, int]:
+    """Values and the number of categories, 0 if numeric."""
+    if kind == "few categories":
+        size = int(rng.integers(1, 6))
+        return rng.integers(0, max(size - 1, 1), n).astype(float), size  # the last has no rows
+    if kind == "many categories":
+        size = int(rng.integers(9, 13))
+        return rng.integers(0, size, n).astype(float), size
+    values = {
+        "continuous": rng.standard_normal(n),
+        "rounded": np.round(rng.standard_normal(n), 1),
+        "constant": np.full(n, 7.0),
+        "empty": np.full(n, np.nan),
+    }
+    return values[kind], 0
+
+
+SCORES = ["log-odds", "log-odds", "each class", "margins", "two classifiers", "one constant"]
+
+
+def scores_and_offset(
+    rng: np.random.Generator, evidence: np.ndarray, kind: str
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Scores and what they say before any correction, as the calibrators hand them on."""
+    n, m = evidence.shape
+    logs = evidence - np.logaddexp.reduce(evidence, axis=1, keepdims=True)
+    odds = evidence[:, 1:] - evidence[:, :1]
+    offset = odds if m == 2 else logs
+    if kind == "log-odds" and m == 2:
+        return odds, offset
+    if kind == "margins":
+        return (odds if m == 2 else 3.0 * evidence - 7.0), None
+    if kind == "two classifiers":
+        return np.hstack([logs, logs + rng.standard_normal((n, m))]), offset
+    if kind == "one constant":
+        return np.hstack([logs, np.full((n, m), 0.3)]), offset
+    return logs, offset
+
+
+def weights_of(rng: np.random.Generator, n: int) -> Callable[[str | None], np.ndarray | None]:
+    """Of dyadic weights every sum is exact, so that sizes of branches cannot differ by rounding."""
+    kinds = {
+        None: None,
+        "dyadic": rng.choice([0.25, 0.5, 1.0, 2.0, 3.0], n),
+        "any": rng.gamma(1.0, size=n) + 1e-3,
+    }
+    return kinds.__getitem__
+
+
+limits = st.builds(
+    spec.Settings,
+    penalty=st.sampled_from([0.05, 0.05, 0.001, 1.0, 10.0]),
+    min_samples_split=st.sampled_from([2.0, 4.0, 4.0, 8.0, 40.0]),
+    min_samples_leaf=st.sampled_from([1.0, 2.0, 2.0, 7.5]),
+    max_depth=st.sampled_from([None, None, None, None, 0, 1, 3]),
+)
+
+
+# -- The core, and its nodes ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CoreTree:
+    structure: _core.Structure
+    models: _core.NodeModels
+    arrays: dict[str, Any]
+
+
+def core_tree(
+    case: Case,
+    limits: spec.Settings,
+    rows: np.ndarray | None = None,
+    held_out: np.ndarray = NONE,
+    *,
+    log_loss: bool = False,
+) -> CoreTree:
+    structure, models = case.local().grow(
+        case.rows if rows is None else rows,
+        held_out,
+        limits.penalty,
+        limits.min_samples_split,
+        limits.min_samples_leaf,
+        NO_LIMIT if limits.max_depth is None else limits.max_depth,
+        log_loss,
+    )
+    return CoreTree(structure, models, finished(structure, models))
+
+
+@dataclass(frozen=True)
+class CoreNode:
+    """A node of the core with the rows that reach it, found by following its arrays."""
+
+    index: int
+    parent: int
+    depth: int
+    rows: np.ndarray
+
+
+def core_nodes(case: Case, arrays: dict[str, Any]) -> Iterator[CoreNode]:
+    pending = [CoreNode(0, -1, 0, np.arange(len(case.y)))]
+    while pending:
+        node = pending.pop()
+        yield node
+        if arrays["attribute"][node.index] < 0:
+            continue
+        branch = branches(case, arrays, node.index, case.X[node.rows])
+        first = arrays["first_child"][node.index]
+        for child in range(arrays["n_children"][node.index]):
+            part = node.rows[branch == child]
+            pending.append(CoreNode(first + child, node.index, node.depth + 1, part))
+
+
+def branches(case: Case, arrays: dict[str, Any], node: int, X: np.ndarray) -> np.ndarray:
+    """The child to which each row goes: what the arrays of a tree mean."""
+    attribute = arrays["attribute"][node]
+    values, size = X[:, attribute], case.n_categories[attribute]
+    missing = np.isnan(values)
+    if size == 0:
+        threshold = arrays["threshold"][node]
+        # The largest number stands for infinity: the second child is that of missing values alone.
+        all_known = threshold == np.finfo(float).max
+        branch = (values > (np.inf if all_known else threshold)).astype(int)
+    else:
+        table = arrays["branches"][arrays["table"][node] :][:size]
+        branch = table[np.where(missing, 0, values).astype(int)]
+    return np.where(missing, arrays["missing"][node], branch)
+
+
+def core_split(sample: spec.Sample, arrays: dict[str, Any], node: int) -> spec.Split | None:
+    """The split of a node, in the words of the specification."""
+    attribute = int(arrays["attribute"][node])
+    if attribute < 0:
+        return None
+    column = sample.columns[attribute]
+    if column.is_numeric:
+        threshold = float(arrays["threshold"][node])
+        first = np.flatnonzero(column.upper <= threshold)
+    else:
+        table = arrays["branches"][arrays["table"][node] :][: column.n_bins]
+        first, threshold = np.flatnonzero(table == 0), None
+    return spec.Split(
+        attribute=attribute,
+        gain=float(arrays["gain"][node]),
+        first_codes=frozenset(first.tolist()),
+        missing_first=bool(arrays["missing"][node] == 0),
+        missing_rows=float(arrays["missing_rows"][node]),
+        threshold=threshold,
+    )
+
+
+def core_parameters(sample: spec.Sample, arrays: dict[str, Any], node: int) -> np.ndarray:
+    """The parameters of a node for scaled scores."""
+    unscaled = arrays["coefficients"][node].reshape(sample.no_correction.shape)
+    slopes = unscaled[:, 1:] * sample.regressors.scale
+    centred = (unscaled[:, 1:] * sample.regressors.centre).sum(axis=1)
+    return np.column_stack([unscaled[:, 0] + centred, slopes])
+
+
+def probability_gap(sample: spec.Sample, rows: np.ndarray, one: Any, other: Any) -> float:
+    gap = sample.probabilities(rows, one) - sample.probabilities(rows, other)
+    return float(np.abs(gap).max(initial=0.0))
+
+
+# -- Ties -----------------------------------------------------------------------------------------
+
+
+def same_split(one: spec.Split | None, other: spec.Split | None) -> bool:
+    """Whether two splits send every value the same way; gains may differ by rounding."""
+    if one is None or other is None:
+        return one is other
+    names = ("attribute", "first_codes", "missing_first", "threshold")
+    return all(getattr(one, name) == getattr(other, name) for name in names)
+
+
+def is_tie(
+    sample: spec.Sample,
+    rows: np.ndarray,
+    parameters: np.ndarray,
+    limits: spec.Settings,
+    found: spec.Split | None,
+    expected: spec.Split | None,
+) -> bool:
+    """Whether another split was found only because of rounding.
+
+    Either both gain the same, as nothing does without a split; or the categories of one of the
+    attributes have no order.
+    """
+    evidence = spec.make_evidence(sample, rows, parameters)
+    attributes = [split.attribute for split in (found, expected) if split]
+    size = 1.0 + float(np.abs(evidence.residuals).sum())
+
+    def gain(split: spec.Split | None) -> float:
+        if split is None:
+            return 0.0
+        column = sample.columns[split.attribute]
+        known = column.codes[rows][~column.is_missing[rows]]
+        first = ~split.goes_second(column)[rows]
+        return spec.gain_of_split(column, len(np.unique(known)), evidence, first, limits.penalty)
+
+    if abs(gain(found) - gain(expected)) <= spec.NO_DIFFERENCE + TIE * size:
+        return True
+    return any(
+        has_no_order(sample.columns[attribute], rows, evidence, limits.penalty)
+        for attribute in attributes
+    )
+
+
+def has_no_order(
+    column: spec.Binned, rows: np.ndarray, evidence: spec.Evidence, penalty: float
+) -> bool:
+    """Whether two categories ask for the same correction, or two states have as much to gain."""
+    if column.is_numeric:
+        return False
+    codes = column.codes[rows]
+    present = np.unique(codes[codes < column.n_bins])
+    corrections = np.array([evidence.corrections(codes == code, penalty) for code in present])
+    residuals = np.array([evidence.residuals[codes == code].sum(axis=0) for code in present])
+    to_gain = np.sort(np.abs(residuals * corrections).sum(axis=0))
+    if len(to_gain) > 1 and to_gain[-1] - to_gain[-2] <= TIE:
+        return True
+    return bool((np.diff(np.sort(corrections, axis=0), axis=0) <= TIE).any())
+
+
+# -- The stages -----------------------------------------------------------------------------------
+
+
+@examples(60)
+@given(
+    st.lists(st.tuples(st.integers(-20, 20), st.integers(1, 5)), min_size=2, max_size=30),
+    st.integers(2, 12),
+    st.sampled_from([1.0, 0.1, 1e300, 5e-324]),
+    st.booleans(),
+)
+def test_every_cut_between_bins_is_made_where_it_is_asked_for(values, max_bins, unit, missing):
+    x = np.repeat([number * unit for number, _ in values], [count for _, count in values])
+    x = np.concatenate([x, [np.nan] * (3 * missing)])
+    column = spec.bin_numbers(x, np.ones(len(x)), max_bins)
+    assume(column.n_bins > 1)
+    for cut in range(column.n_bins - 1):
+        y = (column.codes > cut).astype(int)
+        limits = spec.Settings(min_samples_split=2, min_samples_leaf=1, max_depth=1)
+        arrays = core_tree(one_attribute(x, y, max_bins), limits).arrays
+        assert arrays["threshold"][0] == column.threshold(cut)
+        assert np.array_equal(x[~np.isnan(x)] > column.threshold(cut), y[~np.isnan(x)] == 1)
+
+
+def one_attribute(x: np.ndarray, y: np.ndarray, max_bins: int) -> Case:
+    """Scores that say nothing, and one attribute."""
+    return Case(
+        X=x[:, np.newaxis],
+        n_categories=np.zeros(1, dtype=np.int32),
+        y=y,
+        n_classes=2,
+        scores=np.zeros((len(x), 1)),
+        offset=None,
+        all_scores=True,
+        weights=None,
+        max_bins=max_bins,
+        fills=np.zeros(1),
+    )
+
+
+@examples(60)
+@given(cases(), st.sampled_from([0.05, 0.001, 30.0]))
+def test_the_model_of_the_root(case, penalty):
+    sample = case.sample()
+    arrays = core_tree(case, spec.Settings(penalty, max_depth=0)).arrays
+    assert arrays["attribute"].tolist() == [-1]
+    rows = np.arange(len(case.y))
+    expected = spec.fit_node_model(sample, rows, sample.no_correction, penalty, is_root=True)
+    found = core_parameters(sample, arrays, 0)
+    assert probability_gap(sample, rows, found, expected) <= SAME_PROBABILITY
+    unscaled = sample.regressors.unscaled(expected)
+    np.testing.assert_allclose(arrays["coefficients"][0], unscaled.ravel(), rtol=1e-4, atol=1e-4)
+
+
+@examples(60)
+@given(cases(), limits)
+def test_every_other_node_model_from_its_parents(case, limits):
+    sample = case.sample()
+    arrays = core_tree(case, limits).arrays
+    for node in core_nodes(case, arrays):
+        if node.parent < 0:
+            continue
+        parent = core_parameters(sample, arrays, node.parent)
+        expected = spec.fit_node_model(sample, node.rows, parent, limits.penalty, is_root=False)
+        found = core_parameters(sample, arrays, node.index)
+        assert probability_gap(sample, node.rows, found, expected) <= SAME_PROBABILITY
+
+
+def test_every_split_from_the_nodes_model():
+    outcomes = Counter()
+
+    @examples(100)
+    @given(cases(), limits)
+    def check(case, limits):
+        sample = case.sample()
+        arrays = core_tree(case, limits).arrays
+        for node in core_nodes(case, arrays):
+            weight = sample.weights[node.rows].sum()
+            np.testing.assert_allclose(arrays["n_rows"][node.index], weight, rtol=1e-12)
+            found = core_split(sample, arrays, node.index)
+            if node.depth == limits.max_depth or weight < limits.min_samples_split - 1e-9:
+                assert found is None
+                continue
+            if weight < limits.min_samples_split:
+                continue
+            parameters = core_parameters(sample, arrays, node.index)
+            attributes = range(len(sample.columns))
+            expected = spec.find_split(sample, node.rows, parameters, limits, attributes)
+            if same_split(found, expected):
+                outcomes["the same"] += 1
+                if found is not None:
+                    assert found.gain == pytest.approx(expected.gain, rel=1e-6, abs=1e-6)
+                    assert found.missing_rows == pytest.approx(expected.missing_rows)
+                    outcomes.update(kinds_of_split(sample, node.rows, found))
+                continue
+            outcomes["a tie"] += 1
+            assert is_tie(sample, node.rows, parameters, limits, found, expected)
+
+    check()
+    assert outcomes["the same"] > 250
+    assert outcomes["the same"] > 100 * outcomes["a tie"]
+    for kind in ("numeric", "nominal", "missing first", "missing second", "several states"):
+        assert outcomes[kind] >= 10, kind
+    for kind in ("many categories", "only missing"):
+        assert outcomes[kind] >= 2, kind
+
+
+def kinds_of_split(sample: spec.Sample, rows: np.ndarray, split: spec.Split) -> Iterator[str]:
+    column = sample.columns[split.attribute]
+    yield "numeric" if column.is_numeric else "nominal"
+    if len(np.unique(column.codes[rows])) > spec.FREE_CATEGORIES + 1 and not column.is_numeric:
+        yield "many categories"
+    if split.missing_rows > 0:
+        yield "missing first" if split.missing_first else "missing second"
+    if split.threshold == np.finfo(float).max:
+        yield "only missing"
+    if sample.n_states > 1:
+        yield "several states"
+
+
+@examples(60)
+@given(cases(), limits, st.integers(0, 2**32 - 1))
+def test_the_way_of_new_rows(case, limits, seed):
+    arrays = core_tree(case, limits).arrays
+    rng = np.random.default_rng(seed)
+    X = case.X[rng.integers(0, len(case.X), 60)]
+    numeric = case.n_categories == 0
+    X[:, numeric] += rng.choice([0.0, 0.0, 0.05, -1e300, np.inf, -np.inf], X[:, numeric].shape)
+    for column, size in enumerate(case.n_categories):
+        if size > 0:
+            X[:, column] = rng.integers(0, size, len(X))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    expected = np.zeros(len(X), dtype=int)
+    for row in range(len(X)):
+        while arrays["attribute"][expected[row]] >= 0:
+            branch = branches(case, arrays, expected[row], X[row : row + 1])[0]
+            expected[row] = arrays["first_child"][expected[row]] + branch
+    coefficients = np.zeros((len(arrays["attribute"]), 2, 2))
+    names = ("attribute", "threshold", "first_child", "n_children", "missing", "table", "branches")
+    routes = [arrays[name] for name in names]
+    predictor = _core.Predictor(*routes, case.n_categories, arrays["weight"], coefficients)
+    assert np.array_equal(predictor.apply(X), expected)
+
+
+def test_errors_and_pruning():
+    outcomes = Counter()
+
+    @examples(60)
+    @given(cases(largest=80), limits, st.booleans())
+    def check(case, limits, log_loss):
+        held_out, rows = case.rows[::4], np.delete(case.rows, np.s_[::4])
+        tree = core_tree(case, limits, rows, held_out, log_loss=log_loss)
+        alphas, losses = _core.pruning_sequence(tree.structure, tree.models)
+        sample = case.sample()
+        root = spec.grow(sample, rows.astype(np.intp), limits)
+        if not agree(sample, tree.arrays, root, limits):
+            outcomes["a tie"] += 1
+            return
+        of_row = spec.deviance if log_loss else spec.squared_error
+        weights = sample.weights[held_out]
+
+        def loss(root: spec.Node) -> float:
+            nodes = [root.node_of(sample, row) for row in held_out]
+            of_rows = [
+                of_row(sample, np.array([row]), node.parameters)[0]
+                for row, node in zip(held_out, nodes, strict=True)
+            ]
+            return float(np.average(of_rows, weights=weights))
+
+        steps = [(alpha, loss(root)) for alpha in pruning_sequence(root, root.n_rows)]
+        expected = np.array(steps).T
+        found = np.stack([alphas, losses])
+        agrees = found.shape == expected.shape and np.allclose(found, expected, 1e-5, 1e-6)
+        outcomes["the same" if agrees else "another order"] += 1
+        if not agrees:
+            # Two subtrees of one strength: where the sequences part, they are as strong.
+            first = next(
+                step
+                for step in range(min(found.shape[1], expected.shape[1]))
+                if not np.allclose(found[:, step], expected[:, step], 1e-5, 1e-6)
+            )
+            assert found[0, first] == pytest.approx(expected[0, first], rel=1e-5, abs=1e-6)
+
+    check()
+    assert outcomes["the same"] > 15 * (outcomes.total() - outcomes["the same"])
+
+
+def test_without_held_out_rows_there_is_nothing_to_judge_by():
+    rng = np.random.default_rng(0)
+    case = one_attribute(rng.integers(0, 9, 60).astype(float), rng.integers(0, 2, 60), 255)
+    tree = core_tree(case, spec.Settings(min_samples_split=2))
+    alphas, losses = _core.pruning_sequence(tree.structure, tree.models)
+    assert len(alphas) > 1 and len(losses) == 0
+
+
+# -- The whole ------------------------------------------------------------------------------------
+
+
+def agree(
+    sample: spec.Sample,
+    arrays: dict[str, Any],
+    node: spec.Node,
+    limits: spec.Settings,
+    index: int = 0,
+    *,
+    gains: bool = True,
+) -> bool:
+    """Whether two trees are the same; where they part, it must be at a tie."""
+    assert arrays["n_rows"][index] == pytest.approx(node.n_rows)
+    parameters = core_parameters(sample, arrays, index)
+    gap = probability_gap(sample, node.rows, parameters, node.parameters)
+    assert gap <= SAME_PROBABILITY * (1 + node.depth)
+    found = core_split(sample, arrays, index)
+    if not same_split(found, node.split):
+        assert is_tie(sample, node.rows, node.parameters, limits, found, node.split)
+        return False
+    if found is None or node.split is None:
+        assert arrays["first_child"][index] == -1
+        return True
+    if gains:
+        assert found.gain == pytest.approx(node.split.gain, rel=1e-4, abs=1e-4)
+    first = arrays["first_child"][index]
+    same = [
+        agree(sample, arrays, child, limits, first + branch, gains=gains)
+        for branch, child in enumerate(node.children)
+    ]
+    return all(same)
+
+
+def test_whole_trees():
+    outcomes = Counter()
+
+    @examples(100)
+    @given(cases(), limits, st.booleans())
+    def check(case, limits, on_a_part):
+        rows = case.rows[len(case.y) // 4 :] if on_a_part else case.rows
+        arrays = core_tree(case, limits, rows).arrays
+        root = spec.grow(case.sample(), rows.astype(np.intp), limits)
+        same = agree(case.sample(), arrays, root, limits)
+        outcomes["the same" if same else "a tie"] += 1
+        n_nodes = len(list(root.walk()))
+        outcomes["nodes"] += n_nodes
+        assert not same or n_nodes == len(arrays["attribute"])
+
+    check()
+    assert outcomes["nodes"] > 400
+    assert outcomes["the same"] > 30 * outcomes["a tie"]
+
+
+def test_trees_of_a_forest():
+    outcomes = Counter()
+    sizes = np.array([np.inf, 60.0, 20.0, 6.0])
+
+    @examples(70)
+    @given(cases(largest=80), limits, st.booleans(), st.integers(1, 3), st.integers(0, 2**62))
+    def check(case, limits, on_scores, max_features, seed):
+        depth = NO_LIMIT if limits.max_depth is None else limits.max_depth
+        leaf = limits.min_samples_leaf
+        structure, models, out_of_bag, predictions = case.local().bagged(
+            seed, on_scores, limits.penalty, sizes, leaf, depth, max_features
+        )
+        arrays = finished(structure, models)
+        limits = spec.Settings(limits.penalty, sizes[-1], leaf, limits.max_depth, max_features)
+        root, drawn = spec.grow_bagged(case.sample(with_scores=on_scores), limits, seed)
+        assert np.array_equal(out_of_bag, np.flatnonzero(drawn.weights == 0))
+        same = agree(drawn, arrays, root, limits, gains=False)
+        outcomes["the same" if same else "a tie"] += 1
+        outcomes["on scores"] += int((arrays["attribute"] >= case.X.shape[1]).sum())
+        if not same:
+            return
+        expected = np.empty((len(sizes), len(out_of_bag), drawn.n_states))
+        for place, row in enumerate(out_of_bag):
+            for number, smallest in enumerate(sizes):
+                parameters = root.node_of(drawn, row, smallest).parameters
+                expected[number, place] = drawn.probabilities(np.array([row]), parameters)[0]
+        np.testing.assert_allclose(predictions, expected, rtol=0, atol=1e-5)
+        weights = np.ones(len(case.y)) if case.weights is None else case.weights
+        gains = spec.held_out_gains(root, drawn, out_of_bag, weights)
+        core_gains = arrays["gain"][arrays["attribute"] >= 0]
+        np.testing.assert_allclose(np.sort(core_gains), np.sort(gains), rtol=0, atol=1e-4)
+
+    check()
+    assert outcomes["the same"] > 15 * outcomes["a tie"] and outcomes["on scores"] > 10

@@ -1,0 +1,72 @@
+"""Workers that are lost do not change the tree."""
+
+import os
+import signal
+
+import dask.array as da
+import numpy as np
+import pytest
+
+from caltree import CalibrationTree
+from caltree._histogram.chunk import histograms
+from caltree.dask import CalibrationTree as DaskTree
+from caltree.dask.pool import DaskPool
+
+from ..support.dask_rows import QUICK
+from ..support.default_trees import fitted
+from ..support.trees import make_rows
+
+PARAMS = {**QUICK, "max_depth": 2}
+N_ROWS = 600
+
+
+@pytest.fixture(scope="module")
+def local():
+    return CalibrationTree(histograms=True, **PARAMS).fit(*make_rows(N_ROWS))
+
+
+def some_rows(which, block_info):
+    """Rows that can be made again wherever they are wanted."""
+    begin, end = block_info[None]["array-location"][0]
+    return make_rows(N_ROWS)[which][begin:end]
+
+
+def collections(make=some_rows):
+    sizes = (150, 150, 300)
+    return [
+        da.map_blocks(make, which, chunks=(sizes, *shape), dtype=dtype, meta=np.empty(0, dtype))
+        for which, (shape, dtype) in enumerate([((3,), float), ((), int), ((2,), float)])
+    ]
+
+
+def test_with_all_that_it_knew(client, local, monkeypatch):
+    ask, asked = DaskPool.total, []
+
+    def ask_fewer_workers(pool, question, *given, **options):
+        asked.append(question)
+        if asked.count(histograms) == 2 and question is histograms:
+            # By now every row has gone some way through the trees.
+            os.kill(min(client.run(os.getpid).values()), signal.SIGKILL)
+        return ask(pool, question, *given, **options)
+
+    monkeypatch.setattr(DaskPool, "total", ask_fewer_workers)
+    before = set(client.run(os.getpid).values())
+    tree = DaskTree(**PARAMS).fit(*collections())
+    client.wait_for_workers(2)
+    after = set(client.run(os.getpid).values())
+    assert len(before & after) == 1
+    assert fitted(tree) == fitted(local)
+
+
+def test_while_it_reads_rows(client, local, tmp_path):
+    def fatal_rows(which, block_info):
+        killed = tmp_path / "killed"
+        if block_info[None]["chunk-location"][0] == 1 and not killed.exists():
+            killed.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return some_rows(which, block_info)
+
+    tree = DaskTree(**PARAMS).fit(*collections(fatal_rows))
+    client.wait_for_workers(2)
+    assert (tmp_path / "killed").exists()
+    assert fitted(tree) == fitted(local)

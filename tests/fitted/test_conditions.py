@@ -1,0 +1,170 @@
+"""Regions in plain words."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from caltree import CalibrationTree
+from caltree._fitted import conditions as words
+from caltree._fitted.conditions import Limits
+from caltree._fitted.model import TreeModel
+from caltree._inputs.attributes import Attribute, Attributes
+
+from ..support.trees import fixed_tree, make_frame
+
+NUMBER = Attribute("a", None)
+COLOURS = Attribute("colour", ("red", "green", "blue"))
+LETTERS = Attribute("letter", tuple("abcdefghijkl"))
+NO_GAPS = np.zeros(2, dtype=bool)
+MISSING_ALONE = np.finfo(np.float64).max
+
+
+@pytest.mark.parametrize(
+    ("column", "limits", "text"),
+    [
+        (NUMBER, Limits(low=5.0), "a > 5"),
+        (NUMBER, Limits(high=25.0, is_missing=True), "a <= 25 or missing"),
+        (NUMBER, Limits(low=3.0, high=5.0), "3 < a <= 5"),
+        (NUMBER, Limits(low=3.0, high=5.0, is_missing=False), "3 < a <= 5"),
+        (NUMBER, Limits(low=1.0, high=1.0 + 1e-9), "1 < a <= 1.000000001"),
+        (NUMBER, Limits(is_known=False, is_missing=True), "a is missing"),
+        (NUMBER, Limits(is_missing=False), "a is known"),
+        (COLOURS, Limits(categories=frozenset([1])), "colour = green"),
+        (COLOURS, Limits(categories=frozenset([0, 2])), "colour in red, blue"),
+        (
+            COLOURS,
+            Limits(categories=frozenset([0, 2]), is_missing=True),
+            "colour in red, blue or missing",
+        ),
+        (COLOURS, Limits(categories=frozenset(), is_known=False), "colour is missing"),
+        (LETTERS, Limits(categories=frozenset(range(10))), "letter other than k, l"),
+        (
+            LETTERS,
+            Limits(categories=frozenset(range(3, 12)) - {5}),
+            "letter in d, e, g, h, i, j, k, l",
+        ),
+        (Attribute("n" * 99, None), Limits(low=0.0), "n" * 59 + "… > 0"),
+        (Attribute("a\u2028b", None), Limits(low=0.0), "a\\u2028b > 0"),
+    ],
+)
+def test_what_is_left_of_an_attribute(column, limits, text):
+    assert words.condition(column, limits) == text
+
+
+def chain(splits):
+    """A tree that is split again and again in its last child: (attribute, threshold or table)."""
+    columns = (NUMBER, COLOURS)
+    n_nodes = 2 * len(splits) + 1
+    arrays = {
+        "attribute": np.full(n_nodes, -1),
+        "first_child": np.full(n_nodes, -1),
+        "n_children": np.zeros(n_nodes, dtype=int),
+        "missing": np.zeros(n_nodes, dtype=int),
+        "table": np.full(n_nodes, -1),
+    }
+    threshold, missing_rows, branches = np.zeros(n_nodes), np.zeros(n_nodes), []
+    for i, (attribute, cut, missing) in enumerate(splits):
+        node = 2 * i
+        arrays["attribute"][node] = attribute
+        arrays["first_child"][node] = node + 1
+        arrays["n_children"][node] = 2
+        if attribute == 0:
+            threshold[node] = cut
+        else:
+            arrays["table"][node] = len(branches)
+            branches += cut
+        if missing is not None:
+            arrays["missing"][node], missing_rows[node] = missing, 1.0
+    return TreeModel(
+        Attributes(columns, None),
+        **{name: array.astype(np.int32) for name, array in arrays.items()},
+        threshold=threshold,
+        missing_rows=missing_rows,
+        branches=np.array(branches, dtype=np.int32),
+        n_rows=np.ones(n_nodes),
+        gain=np.zeros(n_nodes),
+        weight=np.zeros(n_nodes),
+        coefficients=np.zeros((n_nodes, 2, 2)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("splits", "last", "before_last"),
+    [
+        ([], "all rows", None),
+        ([(0, 3.0, None), (0, 5.0, None)], "a > 5", "3 < a <= 5"),
+        ([(0, 5.0, None), (0, 3.0, None)], "a > 5", None),
+        ([(0, 3.0, 1), (0, 5.0, 0)], "a > 5", "3 < a <= 5 or missing"),
+        ([(0, 3.0, 1), (0, 5.0, 1)], "a > 5 or missing", "3 < a <= 5"),
+        ([(1, [0, 1, 1], None), (1, [0, 0, 1], None)], "colour = blue", "colour = green"),
+        (
+            [(1, [0, 1, 1], None), (0, 3.0, None)],
+            "colour in green, blue and a > 3",
+            "colour in green, blue and a <= 3",
+        ),
+        ([(0, MISSING_ALONE, 1)], "a is missing", "a is known"),
+    ],
+)
+def test_conditions_on_one_attribute_are_merged(splits, last, before_last):
+    tree = chain(splits)
+    found = words.regions(tree, NO_GAPS)
+    texts = [words.joined(words.conditions(found[node], tree.attributes.columns)) for node in found]
+    assert texts[-1] == last
+    assert before_last is None or texts[-2] == before_last
+
+
+def test_a_branch_is_the_last_condition_alone():
+    tree = chain([(0, 3.0, None), (0, 5.0, 0)])
+    assert words.branches(tree, 2, NO_GAPS) == ["a <= 5 or missing", "a > 5"]
+
+
+def test_missing_values_at_hand_are_told_of_even_if_training_had_none():
+    tree = chain([(0, 3.0, None), (0, 5.0, None)])
+    found = words.regions(tree, np.array([True, False]))
+    texts = [words.joined(words.conditions(found[node], tree.attributes.columns)) for node in found]
+    assert texts == ["all rows", "a <= 3 or missing", "a > 3", "3 < a <= 5", "a > 5"]
+
+
+def fulfils(limits, values, is_nominal):
+    """Who fulfils what the words say."""
+    missing = np.isnan(values)
+    if is_nominal:
+        known = np.isin(values, list(limits.categories or ()))
+    else:
+        known = (values > limits.low) & (values <= limits.high)
+    known &= ~missing & limits.is_known
+    return known | (missing & bool(limits.is_missing))
+
+
+@pytest.mark.parametrize("make", [fixed_tree, CalibrationTree.published], ids=["ours", "published"])
+@settings(max_examples=8, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 10_000))
+def test_the_words_divide_the_rows_as_the_tree_does(make, seed):
+    frame, y, scores = make_frame(200, seed=seed)
+    tree = make(max_depth=4, pruning=None, boosting_iterations=1).fit(frame, y, scores)
+    matrix, leaf = tree.tree_.attributes.encode(frame), tree.apply(frame)
+    nominal = [bool(column.categories) for column in tree.tree_.attributes.columns]
+    for node, limits in words.regions(tree.tree_, np.isnan(matrix).any(axis=0)).items():
+        if tree.tree_.attribute[node] >= 0:
+            continue
+        inside = np.ones(len(frame), dtype=bool)
+        for attribute, own in limits.items():
+            inside &= fulfils(own, matrix[:, attribute], nominal[attribute])
+        assert np.array_equal(inside, leaf == node)
+
+
+def test_words_of_all_rows():
+    assert words.joined([]) == "all rows"
+    assert words.joined(["a > 1", "b = x"]) == "a > 1 and b = x"
+    assert not math.isnan(Limits().low)
+
+
+def test_long_categories_are_cut(tmp_path):
+    column = words.with_short_names(Attribute("n" * 80, ("c" * 80, 3)))
+    assert len(column.name) == 60 and column.categories == ("c" * 59 + "…", "3")
+    assert words.with_short_names(NUMBER) == NUMBER
+    assert pd.notna(column.fill)

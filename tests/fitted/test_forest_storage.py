@@ -1,0 +1,236 @@
+"""CalibrationForest: files and copies of it."""
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import expit
+
+from caltree import CalibrationForest, CalibrationTree
+
+from ..support.forests import assert_survives, calibrated_rows, few, left_alone, same_forest
+from ..support.trees import assert_probabilities, make_frame, make_rows
+
+# Storage
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("score_type", ["probability", "margin"])
+def test_a_file_keeps_the_forest(tmp_path, n_classes, score_type):
+    frame, *_ = make_frame()
+    _, y, scores = make_rows(n_classes=n_classes)
+    forest = few(score_type=score_type, max_depth=4).fit(frame, np.array([3, 5, 7])[y], scores)
+    path = tmp_path / "forest.json"
+    forest.save(path)
+    again = CalibrationForest.load(path)
+    assert again.to_dict() == forest.to_dict()
+    assert again.get_params() == forest.get_params()
+    other = frame.assign(colour="mauve", number=None)
+    for table in (frame, other):
+        expected = forest.predict_proba(table, scores)
+        assert np.array_equal(again.predict_proba(table, scores), expected)
+    assert np.array_equal(again.feature_importances_, forest.feature_importances_)
+    assert again.feature_names_in_.tolist() == list(frame.columns)
+    assert vars(again).keys() == vars(forest).keys()
+
+
+def test_a_forest_that_leaves_alone_survives():
+    X, y, scores = calibrated_rows(400, 3, 0)
+    forest = few().fit(X, y, scores)
+    assert left_alone(forest) == 1.0
+    assert_survives(forest, X, scores)
+
+
+def test_copies_predict_the_same():
+    frame, y, scores = make_frame()
+    forest = few().fit(frame, y, scores)
+    before = pickle.dumps(forest)
+    expected = forest.predict_proba(frame, scores)
+    copies = [pickle.loads(before), pickle.loads(pickle.dumps(forest))]
+    for other in (*copies, copy.deepcopy(forest), copy.copy(forest)):
+        assert np.array_equal(other.predict_proba(frame, scores), expected)
+        assert same_forest(other, forest) and other.get_params() == forest.get_params()
+
+
+@pytest.fixture(scope="module")
+def stored():
+    """A small forest; its first tree splits on a number at the root, and somewhere on a colour."""
+    rng = np.random.default_rng(0)
+    number = np.repeat([0.0, 1.0], 100)
+    colour = np.tile(["red", "green"], 100)
+    odds = rng.standard_normal(200)
+    shift = 3 * number - 1.5 + 1.5 * (colour == "red")
+    y = (rng.random(200) < expit(odds + shift)).astype(int)
+    frame = pd.DataFrame({"number": number, "colour": colour})
+    forest = CalibrationForest(2, random_state=2, max_depth=2).fit(frame, y, expit(odds))
+    assert forest.forest_.attribute[0] == 0 and 1 in forest.forest_.attribute
+    assert sum(row["share"] for row in forest.selection_[1:]) > 0
+    return forest.to_dict()
+
+
+def replaced(stored, path, value):
+    """A copy of nested dicts and lists with the item at the end of the path replaced."""
+    if not path:
+        return value
+    changed = copy.copy(stored)
+    key, *rest = path
+    changed[key] = replaced(stored[key], rest, value) if rest else value
+    return changed
+
+
+MALFORMED = [
+    ((), None, "format"),
+    (("format",), "caltree.CalibrationTree", "read it with caltree.CalibrationTree"),
+    (("version",), 2, "version 2"),
+    (("extra",), 1, "keys"),
+    (("params", "depth"), 3, "parameters"),
+    (("score_type",), "auto", "score_type"),
+    (("classes",), [0, 1, 2], "classes"),
+    (("classes",), [1, 0], "sorted"),
+    (("n_scores",), 3, "3 scores for 2 classes"),
+    (("n_scores",), 4, "takes 4 scores, but has node models of 1"),
+    (("selection",), [], "selection"),
+    (("selection",), None, "selection"),
+    (("selection", 0), {"candidate": "global", "loss": 0.1, "chosen": True}, "shares"),
+    (("selection", 0, "share"), "half", "selection"),
+    (("forest",), None, "keys"),
+    (("forest", "extra"), 1, "keys"),
+    (("forest", "attribute"), [], "attribute"),
+    (("forest", "attribute", 0), 3, "lacks"),
+    (("forest", "attribute", 0), -2, "lacks"),
+    (("forest", "attribute", 0), -1, "exactly one tree"),
+    (("forest", "attribute", 0), 1, "table"),
+    (("forest", "attribute", 0), 0.0, None),
+    (("forest", "attribute", 0), 2**40, "out of range"),
+    (("forest", "first_child", 0), 0, "children it cannot have"),
+    (("forest", "n_children", 0), 10**9, "children it cannot have"),
+    (("forest", "first_child", 0), 2, "exactly one tree"),
+    (("forest", "n_children", 0), 3, "3 parts"),
+    (("forest", "missing", 0), 2, "child it lacks"),
+    (("forest", "missing", 0), -1, "child it lacks"),
+    (("forest", "threshold"), [0.0], "entries"),
+    (("forest", "threshold", 0), float("inf"), "not finite"),
+    (("forest", "n_rows", 0), float("nan"), "not finite"),
+    (("forest", "branches"), [], "table"),
+    (("forest", "branches", 0), 2, "child it lacks"),
+    (("forest", "parameters", 0, 0, 0), 1e201, "beyond any"),
+    (("forest", "parameters", 0, 0, 0), float("nan"), "not finite"),
+    (("forest", "parameters"), [[[0.0, 1.0]]], "entries"),
+    (("forest", "roots"), [0], "exactly one tree"),
+    (("forest", "roots", 0), 1, "rise from 0"),
+    (("forest", "roots", 1), 0, "rise from 0"),
+    (("forest", "roots", 1), 10**6, "exactly one tree"),
+    (("forest", "roots", 1), 1, "children it cannot have"),
+    (("forest", "weight"), [1.0], "entries"),
+    (("forest", "weight", 0), -0.5, "negative"),
+    (("forest", "weight", 0), 7.0, "no more than 1"),
+    (("forest", "weight", -1), 0.9, "the same sum"),
+    (("forest", "attributes", "columns"), [], "attributes"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "message"), MALFORMED)
+def test_malformed_forests_are_refused(stored, path, value, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        CalibrationForest.from_dict(replaced(stored, path, value))
+    assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize("parameters", [1, 2])
+def test_node_models_of_another_shape_are_refused(stored, parameters):
+    shape = {1: [[0.0]], 2: [[0.0, 1.0]] * 2}[parameters]
+    n_nodes = len(stored["forest"]["attribute"])
+    changed = replaced(stored, ("forest", "parameters"), [shape] * n_nodes)
+    with pytest.raises(ValueError, match=r"no known shape|other node models"):
+        CalibrationForest.from_dict(changed)
+
+
+def test_another_file_is_refused(tmp_path):
+    X, y, scores = make_rows(100)
+    few().fit(X, y, scores).save(tmp_path / "forest.json")
+    with pytest.raises(ValueError, match=r"read it with caltree\.CalibrationForest"):
+        CalibrationTree.load(tmp_path / "forest.json")
+
+
+def paths(item, start=()):
+    """The way to everything inside nested dicts and lists."""
+    yield start
+    for key in (
+        item if isinstance(item, dict) else range(len(item) if isinstance(item, list) else 0)
+    ):
+        yield from paths(item[key], (*start, key))
+
+
+whole = st.sampled_from([0, 1, -1, 2, 5, 6, 7, -7, 2**31, -(2**31), 2**63, 10**400])
+numbers = whole | st.sampled_from([0.5, -0.0, 1e-320, 1e200, -1e308, float("nan"), float("inf")])
+junk = st.recursive(
+    st.none() | st.booleans() | numbers | st.sampled_from(["", "red", "logit", "number"]),
+    lambda inner: (
+        st.lists(inner, max_size=5)
+        | st.dictionaries(st.sampled_from(["name", "fill", "share", ""]), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_a_mutated_forest_is_refused_or_predicts(stored, data):
+    changed = copy.deepcopy(stored)
+    for _ in range(data.draw(st.integers(1, 2))):
+        *way, key = data.draw(st.sampled_from(list(paths(changed))[1:] or [("x",)]))
+        inner = changed
+        for step in way:
+            inner = inner[step]
+        if data.draw(st.integers(0, 4)) == 0 and key != "x":
+            del inner[key]
+        else:
+            inner[key] = data.draw(numbers | junk)
+    frame = pd.DataFrame({"number": [0.0, 1.0, None] * 2, "colour": ["red", "mauve"] * 3})
+    scores = np.array([0.0, 0.3, 0.5, 1.0, 1e-320, 0.9])
+    try:
+        forest = CalibrationForest.from_dict(changed)
+    except ValueError:
+        return
+    given_scores = np.column_stack([scores] * forest.n_scores_)
+    try:
+        probabilities = forest.predict_proba(frame, given_scores)
+    except (ValueError, TypeError) as error:
+        # Another, valid forest: its columns may have other names or types.
+        assert "attribute" in str(error)
+        return
+    assert_probabilities(probabilities)
+    assert np.isfinite(forest.feature_importances_).all()
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("selection", 0, "share"), 0.5),
+        (("selection", 0, "share"), 2),
+        (("selection", 0, "share"), -1.0),
+        (("selection", 0, "share"), float("nan")),
+        pytest.param(("selection", 0, "share"), 10**400, id="huge"),
+        (("selection", 0, "loss"), float("nan")),
+    ],
+)
+def test_shares_that_do_not_add_up_are_refused(stored, path, value):
+    with pytest.raises(ValueError, match=r"share|loss|selection says"):
+        CalibrationForest.from_dict(replaced(stored, path, value))
+
+
+def test_weights_that_leave_another_share_to_the_scores_are_refused(stored):
+    halved = [weight / 2 for weight in stored["forest"]["weight"]]
+    with pytest.raises(ValueError, match="but selection says"):
+        CalibrationForest.from_dict(replaced(stored, ("forest", "weight"), halved))
+
+
+def test_a_forest_of_margins_cannot_become_one_of_logits():
+    X, y, scores = make_rows(100)
+    forest = few(score_type="margin").fit(X, y, scores[:, 1])
+    with pytest.raises(ValueError, match=r"share|alone"):
+        CalibrationForest.from_dict({**forest.to_dict(), "score_type": "logit"})

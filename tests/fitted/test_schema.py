@@ -1,0 +1,396 @@
+"""The published schema of saved calibrators: what is saved fits it, and nothing else does."""
+
+import copy
+import json
+import warnings
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+from sklearn.model_selection import KFold
+
+from caltree import (
+    CalibrationForest,
+    CalibrationTree,
+    IdentityCalibrator,
+    IsotonicScaling,
+    PlattScaling,
+    cli,
+)
+
+from ..support.forests import calibrated_rows, few
+from ..support.markdown import assert_prints_what_is_shown
+from ..support.trees import fixed_tree, make_frame, make_rows
+
+SCHEMA = json.loads(
+    (resources.files("caltree") / "schema" / "calibrator.schema.json").read_text(encoding="utf-8")
+)
+VALIDATOR = Draft202012Validator(SCHEMA)
+PAGE = Path(__file__).parents[2] / "docs" / "format.md"
+quick = settings(max_examples=60, deadline=None, derandomize=True)
+
+
+def is_valid(stored):
+    return VALIDATOR.is_valid(stored)
+
+
+def assert_valid(calibrator):
+    """What `save` writes, as another program reads it."""
+    stored = json.loads(json.dumps(calibrator.to_dict(), allow_nan=False))
+    VALIDATOR.validate(stored)
+    again = type(calibrator).from_dict(stored).to_dict()
+    # A parameter that cannot be saved is the default again.
+    assert {**again, "params": stored["params"]} == stored
+    return stored
+
+
+def rows(n_classes=2, n_classifiers=1):
+    X, y, scores = make_rows(240, n_classes=n_classes)
+    return X, y, np.hstack([scores] * n_classifiers)
+
+
+def margins(n_classes=2):
+    X, y, scores = rows(n_classes)
+    return X, y, 3 * np.log(scores)
+
+
+def left_alone(n_classes=2):
+    return calibrated_rows(400, n_classes, 0)
+
+
+def labelled(labels):
+    X, y, scores = rows(len(labels))
+    return X, np.array(labels)[y], scores
+
+
+def categories():
+    """Strings, declared categories, booleans, numbers of two kinds, and nothing at all."""
+    frame, y, scores = make_frame(240)
+    frame = frame.assign(whole=10**17 + np.arange(240) % 3, real=np.arange(240) % 4 / 3, none=None)
+    return frame, y, scores
+
+
+NOMINAL = ["whole", "real", "none", "count"]
+CASES = {
+    "default": (CalibrationTree, rows),
+    "averaged": (lambda: CalibrationTree(do_no_harm=False), rows),
+    "leaves": (lambda: CalibrationTree(path_averaging=False), rows),
+    "fixed": (fixed_tree, rows),
+    "residual": (lambda: CalibrationTree(splits="residual", max_depth=3), rows),
+    "published": (lambda: CalibrationTree.published(max_boosting_iterations=20), rows),
+    "published categories": (
+        lambda: CalibrationTree.published(boosting_iterations=3, pruning=None),
+        lambda: (make_frame(300)[0][["colour", "size"]], *make_frame(300)[1:]),
+    ),
+    "logitboost": (
+        lambda: CalibrationTree(
+            splits="gain_ratio", node_models="logitboost", boosting_iterations=3, pruning=0.001
+        ),
+        rows,
+    ),
+    "log loss": (lambda: CalibrationTree(objective="log_loss"), rows),
+    "histograms off": (lambda: CalibrationTree().set_params(**_without_histograms()), rows),
+    "one score": (CalibrationTree, lambda: (*rows()[:2], rows()[2][:, 1])),
+    "margins": (CalibrationTree, margins),
+    "logits": (lambda: CalibrationTree(score_type="logit"), margins),
+    "many classes": (CalibrationTree, lambda: rows(10)),
+    "several classifiers": (CalibrationTree, lambda: rows(2, 2)),
+    "several classifiers, many classes": (CalibrationTree, lambda: rows(3, 2)),
+    "left alone": (CalibrationTree, left_alone),
+    "missing values": (CalibrationTree, lambda: make_frame(300)),
+    "categories": (lambda: CalibrationTree(categorical_features=NOMINAL), categories),
+    "a splitter": (
+        lambda: CalibrationTree(cv=KFold(3), random_state=np.random.RandomState(0)),
+        rows,
+    ),
+    "numbers of numpy": (
+        lambda: CalibrationTree(max_depth=np.int64(2), penalty=np.float64(0.1), pruning=None),
+        rows,
+    ),
+    "strings": (CalibrationTree, lambda: labelled(["no", "yes"])),
+    "booleans": (CalibrationTree, lambda: labelled([False, True])),
+    "floats": (CalibrationTree, lambda: labelled([-1.0, 2.0])),
+    "forest": (few, rows),
+    "small forest": (lambda: few(n_estimators=2, max_depth=2), rows),
+    "forest, left alone": (few, left_alone),
+    "forest, margins": (few, margins),
+    "forest, many classes": (few, lambda: rows(10)),
+    "forest, several classifiers": (few, lambda: rows(3, 2)),
+    "forest, log loss": (lambda: few(objective="log_loss", max_features=2), rows),
+    "forest, categories": (lambda: few(categorical_features=NOMINAL), categories),
+    "Platt": (PlattScaling, rows),
+    "Platt, margins of many classes": (
+        lambda: PlattScaling(score_type="margin"),
+        lambda: margins(4),
+    ),
+    "isotonic": (IsotonicScaling, rows),
+    "isotonic, many classes": (IsotonicScaling, lambda: rows(5)),
+    "identity": (IdentityCalibrator, rows),
+    "identity, several classifiers": (IdentityCalibrator, lambda: rows(3, 2)),
+}
+
+
+def _without_histograms():
+    """The parameter, where the tree has it."""
+    return {"histograms": False} if "histograms" in CalibrationTree().get_params() else {}
+
+
+@pytest.fixture(scope="module")
+def saved():
+    """A calibrator of each case, made once."""
+    made = {}
+
+    def of(case):
+        if case not in made:
+            make, data = CASES[case]
+            made[case] = make().fit(*data())
+        return made[case]
+
+    return of
+
+
+# What is saved
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_saved_fits(saved, case, tmp_path):
+    calibrator = saved(case)
+    stored = assert_valid(calibrator)
+    calibrator.save(tmp_path / "saved.json")
+    assert json.loads((tmp_path / "saved.json").read_text(encoding="utf-8")) == stored
+
+
+def test_the_cases_are_what_they_say(saved):
+    share = {case: saved(case).tree_.share_of_scores for case in ("left alone", "margins")}
+    assert share == {"left alone": 1.0, "margins": 0.0}
+    assert saved("several classifiers").tree_.offset
+    assert not {"cv", "random_state"} & set(saved("a splitter").to_dict()["params"])
+    assert saved("published categories").tree_.n_children.max() > 2
+    columns = saved("categories").to_dict()["tree"]["attributes"]["columns"]
+    known = [column["categories"] for column in columns]
+    assert None in known and [] in known
+    assert {type(value) for each in known for value in each or ()} == {str, bool, int, float}
+    formats = {saved(case).to_dict()["format"] for case in CASES}
+    assert formats == {
+        definition["properties"]["format"]["const"]
+        for definition in SCHEMA["$defs"].values()
+        if "format" in definition.get("properties", {})
+    }
+
+
+def test_what_the_command_saves_fits(tmp_path, monkeypatch):
+    from click.testing import CliRunner
+
+    monkeypatch.chdir(tmp_path)
+    frame, y, scores = make_frame(240)
+    frame.assign(p=scores[:, 1], label=y, count=1).to_csv("rows.csv", index=False)
+    given = ["fit", "rows.csv", "--label", "label", "--scores", "p", "--out", "model.json"]
+    for more in ([], ["--calibrator", "platt"]):
+        done = CliRunner().invoke(cli.make_command(), [*given, *more])
+        assert done.exit_code == 0, done.output
+        stored = json.loads(Path("model.json").read_text(encoding="utf-8"))
+        assert stored["columns"]["scores"] == ["p"]
+        VALIDATOR.validate(stored)
+        Path("model.json").unlink()
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(
+    n_rows=st.integers(12, 60),
+    n_classes=st.integers(2, 4),
+    n_classifiers=st.integers(1, 3),
+    score_type=st.sampled_from(["probability", "logit", "margin"]),
+    kind=st.sampled_from([CalibrationTree, lambda: CalibrationForest(3), PlattScaling]),
+    seed=st.integers(0, 1000),
+)
+def test_whatever_is_fitted_fits(n_rows, n_classes, n_classifiers, score_type, kind, seed):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "number": np.where(rng.random(n_rows) < 0.3, np.nan, rng.normal(size=n_rows)),
+            "text": rng.choice(["a", "b", None], n_rows),
+            "nothing": np.full(n_rows, np.nan),
+        }
+    )
+    y = np.append(np.arange(n_classes), rng.integers(0, n_classes, n_rows - n_classes))
+    scores = np.hstack([rng.dirichlet(np.ones(n_classes), n_rows) for _ in range(n_classifiers)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # classes of fewer rows than folds
+        calibrator = kind().set_params(score_type=score_type).fit(frame, y, scores)
+    assert_valid(calibrator)
+
+
+def test_every_parameter_is_in_the_schema():
+    for definition in SCHEMA["$defs"].values():
+        found = definition.get("properties", {})
+        if "format" in found:
+            made = getattr(__import__("caltree"), found["format"]["const"].split(".")[1])()
+            assert set(made.get_params()) == set(found["params"]["properties"])
+
+
+# What is not
+
+
+def replaced(stored, path, value):
+    """A copy in which the item at the end of the path is another."""
+    changed = copy.deepcopy(stored)
+    inner = changed
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("case", "path", "value"),
+    [
+        ("default", ("format",), "caltree.Tree"),
+        ("default", ("format",), "caltree.CalibrationForest"),
+        ("default", ("version",), 2),
+        ("default", ("version",), "1"),
+        ("default", ("classes",), [0]),
+        ("default", ("classes",), [0, 0]),
+        ("default", ("classes",), ["no", 1]),
+        ("default", ("classes",), "ab"),
+        ("default", ("score_type",), "auto"),
+        ("default", ("n_scores",), 0),
+        ("default", ("n_scores",), 1.5),
+        ("default", ("extremes",), None),
+        ("default", ("params", "depth"), 3),
+        ("default", ("params", "penalty"), "small"),
+        ("default", ("params", "do_no_harm"), 1),
+        ("default", ("chosen", "splits"), "cv"),
+        ("default", ("chosen", "pruning_alpha"), float("inf")),
+        ("default", ("selection", 0, "loss"), None),
+        ("default", ("selection", 0, "candidate"), "whatever"),
+        ("default", ("levels", 0, "share"), 1.5),
+        ("default", ("sketch", "hashes"), "0123456789abcde"),
+        ("default", ("sketch", "hashes"), "0123456789ABCDEF"),
+        ("default", ("sketch", "rows"), 0),
+        ("default", ("tree", "attribute", 0), -2),
+        ("default", ("tree", "attribute", 0), 0.5),
+        ("default", ("tree", "attribute"), []),
+        ("default", ("tree", "threshold", 0), "NaN"),
+        ("default", ("tree", "threshold", 0), None),
+        ("default", ("tree", "threshold", 0), float("inf")),
+        ("default", ("tree", "first_child", 0), 2**31),
+        ("default", ("tree", "branches"), [[0, 1]]),
+        ("default", ("tree", "weight", 0), -0.1),
+        ("default", ("tree", "weight", 0), 1.1),
+        ("default", ("tree", "offset"), 0),
+        ("default", ("tree", "coefficients", 0), []),
+        ("default", ("tree", "coefficients", 0, 0), [0.0]),
+        ("default", ("tree", "coefficients", 0, 0, 0), 1e201),
+        ("default", ("tree", "attributes", "names"), []),
+        ("default", ("tree", "attributes", "columns"), []),
+        ("default", ("tree", "attributes", "columns", 0, "name"), 0),
+        ("default", ("tree", "attributes", "columns", 0, "categories"), [None]),
+        ("default", ("tree", "attributes", "columns", 0, "categories"), ["a", "a"]),
+        ("default", ("tree", "attributes", "columns", 0, "fill"), None),
+        ("default", ("columns",), {"scores": ["p"]}),
+        ("default", ("forest",), {}),
+        ("forest", ("extremes",), "clip"),
+        ("forest", ("selection",), []),
+        ("forest", ("selection", 0, "share"), -0.1),
+        ("forest", ("forest", "roots"), []),
+        ("forest", ("forest", "parameters", 0, 0, 0), -1e201),
+        ("Platt", ("slopes",), []),
+        ("Platt", ("intercepts", 0), None),
+        ("isotonic", ("values", 0, 0), 1.5),
+        ("isotonic", ("thresholds", 0), []),
+        ("isotonic", ("params", "score_type"), "auto"),
+        ("identity", ("slopes",), [1.0]),
+    ],
+)
+def test_what_is_broken_does_not_fit(saved, case, path, value):
+    stored = saved(case).to_dict()
+    assert is_valid(stored) and not is_valid(replaced(stored, path, value))
+
+
+@pytest.mark.parametrize("stored", [None, [], {}, 1, "caltree.CalibrationTree"])
+def test_what_is_no_calibrator_does_not_fit(stored):
+    assert not is_valid(stored)
+
+
+def test_not_a_number_is_not_even_json(saved):
+    stored = replaced(saved("default").to_dict(), ("tree", "gain", 0), float("nan"))
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        json.dumps(stored, allow_nan=False)
+
+
+SMALL = ["residual", "categories", "small forest", "Platt", "isotonic", "identity"]
+
+
+def places(item, start=()):
+    """The way to everything inside, with what is there; of long lists the first entries."""
+    yield start, item
+    if isinstance(item, dict):
+        for key in item:
+            yield from places(item[key], (*start, key))
+    elif isinstance(item, list):
+        for index in range(min(2, len(item))):
+            yield from places(item[index], (*start, index))
+
+
+@pytest.mark.parametrize("case", SMALL)
+@quick
+@given(data=st.data())
+def test_nothing_can_be_left_out_added_or_be_something_else(saved, case, data):
+    stored = saved(case).to_dict()
+    path, item = data.draw(st.sampled_from(list(places(stored))))
+    if isinstance(item, dict):
+        inside = replaced([stored], (0, *path), {**item, "unknown": 1})[0]
+        assert not is_valid(inside)
+        if path != ("params",):
+            key = data.draw(st.sampled_from(sorted(item)))
+            without = {name: value for name, value in item.items() if name != key}
+            assert not is_valid(replaced([stored], (0, *path), without)[0])
+    assert not is_valid(replaced([stored], (0, *path), {"something": "else"})[0])
+
+
+# The schema itself
+
+
+def test_the_schema_is_one():
+    Draft202012Validator.check_schema(SCHEMA)
+    assert SCHEMA["$schema"] == Draft202012Validator.META_SCHEMA["$id"]
+
+
+def objects(schema):
+    """Everything in a schema that is a schema of an object."""
+    if isinstance(schema, dict):
+        if "properties" in schema and not isinstance(schema["properties"].get("type"), str):
+            yield schema
+        for inner in schema.values():
+            yield from objects(inner)
+    elif isinstance(schema, list):
+        for inner in schema:
+            yield from objects(inner)
+
+
+def test_every_field_is_explained_and_no_other_is_allowed():
+    found = list(objects(SCHEMA))
+    assert len(found) > 15
+    for schema in found:
+        assert schema["additionalProperties"] is False and schema["type"] == "object"
+        for field in [schema, *schema["properties"].values()]:
+            assert field["title"] and field["description"].endswith(".")
+        optional = set(schema["properties"]) - set(schema.get("required", ()))
+        assert schema["title"] == "Parameters" or optional <= {"columns"}
+
+
+def test_every_definition_is_used():
+    text = json.dumps(SCHEMA)
+    assert [name for name in SCHEMA["$defs"] if f'"#/$defs/{name}"' not in text] == []
+
+
+def test_the_page_prints_what_is_shown(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = PAGE.read_text(encoding="utf-8")
+    assert assert_prints_what_is_shown(text, PAGE.name) == 3
+    VALIDATOR.validate(json.loads(Path("tree.json").read_text(encoding="utf-8")))

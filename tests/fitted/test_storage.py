@@ -1,0 +1,570 @@
+"""Trees as JSON: exact, whole or not at all, and wary of what they read."""
+
+import copy
+import json
+import os
+import stat
+import threading
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.model_selection import KFold
+
+from caltree import CalibrationTree
+
+from ..support.trees import (
+    FIXED,
+    FIXED_BOOSTED,
+    assert_probabilities,
+    boosted_tree,
+    fixed_boosted_tree,
+    fixed_tree,
+    make_frame,
+    make_rows,
+    same_tree,
+)
+
+every_engine = pytest.mark.parametrize(
+    "make", [fixed_tree, fixed_boosted_tree], ids=["shrunken", "boosted"]
+)
+
+# There and back
+
+
+def assert_survives(tree, X, scores):
+    text = json.dumps(tree.to_dict(), allow_nan=False)
+    again = CalibrationTree.from_dict(json.loads(text))
+    assert same_tree(tree, again)
+    assert np.array_equal(tree.predict_proba(X, scores), again.predict_proba(X, scores))
+    assert again.classes_.tolist() == tree.classes_.tolist()
+    assert again.to_text() == tree.to_text()
+    assert again.to_dict()["tree"] == tree.to_dict()["tree"]
+    return again
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array([0, 1, 2]),
+        np.array([-5, 0, 2**62]),
+        np.array([0.0, 1.0, 1e300]),
+        np.array(["", "naïve", "x" * 99]),
+        np.array(["a", "b", "c"], dtype=object),
+        np.array([False, True]),
+    ],
+    ids=["int", "large int", "float", "string", "object", "bool"],
+)
+def test_labels_of_every_type_survive(labels):
+    X, y, scores = make_rows(n_classes=len(labels))
+    tree = fixed_tree().fit(X, labels[y], scores)
+    again = assert_survives(tree, X, scores)
+    assert [type(label) for label in again.classes_.tolist()] == [
+        type(label) for label in tree.classes_.tolist()
+    ]
+
+
+CATEGORIES = {
+    "strings": ["red", "green", "\u2028\ud800\x00"],
+    "booleans": [True, False, True],
+    "integers": pd.Categorical([3, -(2**60), 7]),
+    "floats": pd.Categorical([0.1, 1e300, -2.5]),
+    "declared": pd.Categorical(["c", "a", "b"], categories=["z", "c", "b", "a"]),
+}
+
+
+@every_engine
+@pytest.mark.parametrize("kind", CATEGORIES)
+def test_categories_of_every_type_survive(kind, make):
+    values = pd.Series(CATEGORIES[kind], dtype=object if kind == "strings" else None)
+    code = np.arange(60) % 3
+    frame = pd.DataFrame({"c": values.iloc[code].reset_index(drop=True), "n": np.arange(60.0)})
+    frame.loc[50:, "n"] = None
+    y = np.where(np.arange(60) % 7 == 0, 0, code == 1).astype(int)
+    tree = make().fit(frame, y, np.linspace(0.1, 0.9, 60))
+    assert 0 in tree.tree_.attribute
+    assert_survives(tree, frame, np.linspace(0.1, 0.9, 60))
+
+
+CHOSEN = ("selection_", "splits_", "boosting_iterations_", "pruning_alpha_")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [CalibrationTree, boosted_tree, CalibrationTree.published],
+    ids=["shrunken", "boosted", "published"],
+)
+def test_everything_at_once_survives(make):
+    frame, y, scores = make_frame()
+    tree = make(max_depth=5, random_state=3).fit(frame, y, scores)
+    assert tree.get_n_leaves() > 1
+    again = assert_survives(tree, frame, scores)
+    assert again.get_params() == tree.get_params()
+    assert again.feature_names_in_.tolist() == list(frame.columns)
+    assert np.array_equal(again.feature_importances_, tree.feature_importances_)
+    for name in ("n_features_in_", "score_type_", "n_scores_", "extremes_", *CHOSEN):
+        assert getattr(again, name) == getattr(tree, name)
+    assert vars(again).keys() == vars(tree).keys()
+    other = frame.assign(colour="mauve")
+    assert np.array_equal(again.apply(other), tree.apply(other))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("score_type", ["probability", "logit", "margin"])
+@pytest.mark.parametrize("k", [1, 2])
+def test_scores_of_every_kind_survive(n_classes, score_type, k):
+    X, y, scores = make_rows(n_classes=n_classes)
+    scores = np.hstack([scores, scores[::-1]][:k])
+    tree = CalibrationTree(score_type=score_type).fit(X, y, scores)
+    again = assert_survives(tree, X, scores)
+    has_offset = score_type != "margin" and tree.tree_.n_scores > 1
+    assert again.tree_.offset is tree.tree_.offset is has_offset
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_scores_that_are_left_alone_survive(n_classes):
+    rng = np.random.default_rng(0)
+    scores = rng.dirichlet(np.ones(n_classes), 200)
+    y = (scores.cumsum(axis=1) < rng.random((200, 1))).sum(axis=1)
+    X = rng.normal(size=(200, 2))
+    tree = CalibrationTree().fit(X, y, scores)
+    assert tree.selection_[0] == {**tree.selection_[0], "candidate": "leave alone", "chosen": True}
+    assert np.array_equal(tree.predict_proba(X, scores), scores)
+    assert_survives(tree, X, scores)
+
+
+def test_a_column_without_values_survives():
+    X = pd.DataFrame({"n": [0.0, 1.0] * 20, "empty": pd.Series([None] * 40, dtype="string")})
+    scores = np.linspace(0.1, 0.9, 40)
+    assert_survives(fixed_tree().fit(X, [0, 1] * 20, scores), X, scores)
+
+
+def test_parameters_that_cannot_be_written_are_left_at_their_defaults():
+    X, y, scores = make_rows()
+    tree = CalibrationTree(cv=KFold(3), random_state=np.random.RandomState(0), max_depth=2)
+    again = assert_survives(tree.fit(X, y, scores), X, scores)
+    assert again.cv == 5 and again.random_state is None and again.max_depth == 2
+
+
+# Files
+
+
+def test_a_file_keeps_the_tree(tmp_path):
+    frame, y, scores = make_frame()
+    tree = fixed_tree().fit(frame, y, scores)
+    for path in (tmp_path / "tree.json", str(tmp_path / "tree 2.json")):
+        tree.save(path)
+        again = CalibrationTree.load(path)
+        assert again.to_dict() == tree.to_dict()
+        assert np.array_equal(again.predict_proba(frame, scores), tree.predict_proba(frame, scores))
+
+
+@pytest.fixture
+def tree():
+    X, y, scores = make_rows()
+    return fixed_tree(max_depth=2).fit(X, y, scores)
+
+
+@pytest.mark.parametrize("before", [None, "precious"])
+@pytest.mark.parametrize("where", ["pathlib.Path.write_bytes", "os.replace"])
+def test_a_file_appears_whole_or_not_at_all(tree, tmp_path, monkeypatch, before, where):
+    path = tmp_path / "tree.json"
+    if before is not None:
+        path.write_text(before)
+
+    def fail(target, *args):
+        if where == "pathlib.Path.write_bytes":
+            target.write_text('{"format": ')
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(where, fail)
+        with pytest.raises(KeyboardInterrupt):
+            tree.save(path)
+    assert [item.name for item in tmp_path.iterdir()] == ([] if before is None else ["tree.json"])
+    assert before is None or path.read_text() == before
+    tree.save(path)
+    assert same_tree(CalibrationTree.load(path), tree)
+
+
+def test_columns_that_the_command_adds_do_not_matter(tree):
+    stored = {**tree.to_dict(), "columns": {"scores": ["p"], "attributes": ["a"]}}
+    again = CalibrationTree.from_dict(stored)
+    assert same_tree(again, tree)
+    assert again.to_dict() == tree.to_dict()
+    with pytest.raises(ValueError, match="must have exactly the keys"):
+        CalibrationTree.from_dict({**stored, "other": 1})
+
+
+def test_what_is_no_file_is_written_to_directly(tree, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    found = []
+    reader = threading.Thread(target=lambda: found.append(pipe.read_text()))
+    reader.start()
+    tree.save(pipe)
+    reader.join()
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert json.loads(found[0]) == tree.to_dict()
+
+
+def test_a_link_to_a_file_stays_a_link(tree, tmp_path):
+    (tmp_path / "link.json").symlink_to(tmp_path / "tree.json")
+    tree.save(tmp_path / "link.json")
+    assert (tmp_path / "link.json").is_symlink()
+    assert same_tree(CalibrationTree.load(tmp_path / "tree.json"), tree)
+
+
+def test_a_value_that_json_lacks_leaves_no_file(tree, tmp_path):
+    tree.set_params(pruning=float("nan"))
+    with pytest.raises(ValueError, match="JSON"):
+        tree.save(tmp_path / "tree.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permission bits are POSIX")
+@pytest.mark.parametrize("mask", [0o022, 0o077, 0o002])
+def test_a_file_has_the_usual_permissions(tree, tmp_path, mask):
+    before = os.umask(mask)
+    try:
+        tree.save(tmp_path / "tree.json")
+        (tmp_path / "usual").touch()
+        assert os.umask(mask) == mask
+    finally:
+        os.umask(before)
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
+    assert modes == {0o666 & ~mask}
+
+
+BAD_FILES = {
+    "empty": b"",
+    "truncated": None,
+    "no JSON": b"tree: yes",
+    "no text": b"\x80\x04\x95\xff",
+    "NaN": b'{"format": "caltree.CalibrationTree", "version": NaN}',
+    "infinity": b'{"format": "caltree.CalibrationTree", "version": -Infinity}',
+    "deep": b"[" * 100_000 + b"]" * 100_000,
+    "long number": b"1" * 10_000,
+}
+
+
+@pytest.mark.parametrize("kind", BAD_FILES)
+def test_a_file_that_is_no_tree_is_named(tree, tmp_path, kind):
+    path = tmp_path / "tree.json"
+    content = BAD_FILES[kind]
+    if content is None:
+        content = json.dumps(tree.to_dict()).encode()[:-100]
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"tree\.json is no stored calibrator: "):
+        CalibrationTree.load(path)
+
+
+def test_a_pickle_is_not_loaded(tmp_path):
+    class Trap:
+        def __reduce__(self):
+            return (os.mkdir, (str(tmp_path / "sprung"),))
+
+    import pickle
+
+    (tmp_path / "tree.json").write_bytes(pickle.dumps(Trap()))
+    with pytest.raises(ValueError, match="is no stored calibrator"):
+        CalibrationTree.load(tmp_path / "tree.json")
+    assert not (tmp_path / "sprung").exists()
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        CalibrationTree.load(tmp_path / "tree.json")
+    with pytest.raises(FileNotFoundError):
+        fixed_tree().fit([[0], [1]] * 9, [0, 1] * 9, [0.5] * 18).save(tmp_path / "no" / "tree.json")
+
+
+# Anything malformed is a ValueError
+
+
+def deep_list(depth):
+    nested = []
+    for _ in range(depth):
+        nested = [nested]
+    return nested
+
+
+def small_table():
+    """Attributes, labels and scores of which a number and three colours say all."""
+    number = np.repeat([0.0, 1.0], 60)
+    colour = np.tile(["red", "green", "blue"], 40)
+    y = (number == 1) | (colour == "red")
+    y[:10] = ~y[:10]
+    frame = pd.DataFrame({"number": number, "colour": colour})
+    return frame, y.astype(int), np.linspace(0.1, 0.9, 120)
+
+
+@pytest.fixture(scope="module")
+def stored():
+    """The root splits on a number, its first child (node 1) on three colours."""
+    tree = fixed_boosted_tree().fit(*small_table())
+    assert tree.tree_.attribute.tolist() == [0, 1, -1, -1, -1, -1]
+    assert tree.tree_.branches.tolist() == [0, 1, 2]
+    return tree.to_dict()
+
+
+@pytest.fixture(scope="module")
+def stored_local():
+    """The root divides the colours in two, both of its children split on a number."""
+    tree = CalibrationTree(splits="residual", max_depth=2).fit(*small_table())
+    assert tree.tree_.attribute.tolist() == [1, 0, 0, -1, -1, -1, -1]
+    assert tree.tree_.branches.tolist() == [0, 0, 1]
+    assert [row["chosen"] for row in tree.selection_] == [False, False, True]
+    return tree.to_dict()
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ((), None, "format"),
+        ((), [], "format"),
+        ((), {}, "format"),
+        (("format",), "sklearn.Tree", "format"),
+        (("version",), 2, "version 2"),
+        (("version",), None, "version None"),
+        (("version",), deep_list(2000), "version"),
+        (("extra",), 1, "keys"),
+        (("params",), [], "parameters"),
+        (("params", "depth"), 3, "parameters"),
+        (("params", "cv"), {"a": 1}, "parameters"),
+        (("params", "cv"), deep_list(2000), "parameters"),
+        (("score_type",), "auto", "score_type"),
+        (("score_type",), ["logit"], "score_type"),
+        (("score_type",), deep_list(2000), "score_type"),
+        (("classes",), [0], "classes"),
+        (("classes",), [0, 1, 2], "classes"),
+        (("classes",), [1, 0], "sorted"),
+        (("classes",), [1, 1], "distinct"),
+        (("classes",), [0, "1"], "one type"),
+        (("classes",), [None, None], "one type"),
+        (("classes",), [0, 10**30], "classes"),
+        (("classes",), [0.0, float("nan")], "classes"),
+        (("classes",), [float("nan"), 0.0], "classes"),
+        (("classes",), "ab", "classes"),
+        (("chosen",), {}, "chosen"),
+        (("chosen", "splits"), "cv", "splits must be one of"),
+        (("chosen", "splits"), None, "splits must be one of"),
+        (("chosen", "extra"), 1, "chosen"),
+        (("chosen", "boosting_iterations"), 1.5, "numbers"),
+        (("chosen", "pruning_alpha"), "cv", "numbers"),
+        (("chosen", "pruning_alpha"), float("nan"), "numbers"),
+        (("chosen", "pruning_alpha"), 10**400, "numbers"),
+        (("tree", "extra"), 1, "keys"),
+        (("tree", "attribute"), [], "attribute"),
+        (("tree", "attribute"), [-1], "entries"),
+        (("tree", "attribute"), [0, 1, -1, -1, -1, -2], "lacks"),
+        (("tree", "attribute"), [0, 1, -1, -1, -1, -99], "lacks"),
+        (("tree", "attribute"), [2, 1, -1, -1, -1, -1], "lacks"),
+        (("tree", "attribute"), [2**40, 1, -1, -1, -1, -1], "out of range"),
+        (("tree", "attribute"), [10**30, 1, -1, -1, -1, -1], "attribute"),
+        (("tree", "attribute"), [0.0, 1, -1, -1, -1, -1], "attribute"),
+        (("tree", "attribute"), [True, False, True, True, True, True], "attribute"),
+        (("tree", "attribute"), [-1, -1, -1, -1, -1, -1], "exactly one"),
+        (("tree", "attribute"), deep_list(2000), "attribute"),
+        (("tree", "first_child", 0), 0, "cannot have"),
+        (("tree", "first_child", 0), -1, "cannot have"),
+        (("tree", "first_child", 0), 3, "exactly one"),
+        (("tree", "first_child", 1), 1, "cannot have"),
+        (("tree", "first_child", 1), 4, "cannot have"),
+        (("tree", "first_child", 1), 2**31 - 1, "cannot have"),
+        (("tree", "n_children"), [2, 3], "entries"),
+        (("tree", "n_children", 0), 3, "splits numbers into 3 parts"),
+        (("tree", "n_children", 0), 1, "splits numbers into 1 parts"),
+        (("tree", "n_children", 1), 2, "a child it lacks"),
+        (("tree", "n_children", 1), 0, "a child it lacks"),
+        (("tree", "n_children", 1), -1, "a child it lacks"),
+        (("tree", "n_children", 1), 4, "cannot have"),
+        (("tree", "missing"), [0], "entries"),
+        (("tree", "missing", 0), 2, "a child it lacks"),
+        (("tree", "missing", 1), 3, "a child it lacks"),
+        (("tree", "missing", 1), -1, "a child it lacks"),
+        (("tree", "missing", 1), 0.5, "missing"),
+        (("tree", "missing_rows"), [0.0], "entries"),
+        (("tree", "missing_rows", 0), float("nan"), "not finite"),
+        (("tree", "table"), [-1], "entries"),
+        (("tree", "table", 1), -1, "no table"),
+        (("tree", "table", 1), 1, "no table"),
+        (("tree", "table", 1), 2**31 - 1, "no table"),
+        (("tree", "branches"), [], "no table"),
+        (("tree", "branches"), [0, 1], "no table"),
+        (("tree", "branches"), None, "branches"),
+        (("tree", "branches"), [[0, 1, 2]], "branches"),
+        (("tree", "branches", 0), 3, "a child it lacks"),
+        (("tree", "branches", 0), -1, "a child it lacks"),
+        (("tree", "branches"), [True, False, True], "branches"),
+        (("tree", "gain"), [0.0], "entries"),
+        (("tree", "gain", 0), float("inf"), "not finite"),
+        (("tree", "offset"), 1, "offset of a stored tree must be true or false"),
+        (("tree", "offset"), None, "offset of a stored tree must be true or false"),
+        (("tree", "threshold"), [0.0], "entries"),
+        (("tree", "threshold", 0), float("inf"), "not finite"),
+        (("tree", "threshold", 0), "0", "threshold"),
+        (("tree", "threshold", 0), None, "threshold"),
+        (("tree", "threshold", 0), [], "threshold"),
+        (("tree", "n_rows", 2), float("nan"), "not finite"),
+        (("tree", "coefficients", 2), [], "coefficients"),
+        (("tree", "coefficients", 2, 0, 0), 1e201, "beyond any"),
+        (("tree", "coefficients", 2, 0, 0), -1e308, "beyond any"),
+        (("tree", "coefficients", 2, 0, 0), float("nan"), "not finite"),
+        (("tree", "coefficients"), [[[0.0, 1.0]]] * 6, "two classes"),
+        (("tree", "coefficients"), [[[0.0], [0.0]]] * 6, "one score"),
+        (
+            ("tree", "coefficients"),
+            [[[0.0] * 4] * 2] * 6,
+            "takes 1 scores, but has node models of 3",
+        ),
+        (("tree", "coefficients"), [[[]]] * 6, "coefficients"),
+        (("n_scores",), 3, "3 scores for 2 classes"),
+        (("n_scores",), 4, "takes 4 scores, but has node models of 1"),
+        (("n_scores",), "two", "'two' scores for 2 classes"),
+        (("extremes",), "cut", "extremes must be one of"),
+        (("tree", "attributes"), deep_list(2000), "attributes"),
+        (("tree", "attributes", "columns"), deep_list(2000), "attributes"),
+        (("tree", "attributes", "columns", 0, "fill"), 10**400, "fill"),
+        (("tree", "attributes", "columns", 1, "fill"), 3, "fill"),
+        (("tree", "attributes", "columns", 1, "categories"), ["red", "blue", "a", "b"], "no table"),
+    ],
+)
+def test_malformed_trees_are_refused(stored, path, value, message):
+    assert_refused(stored, path, value, message)
+
+
+def assert_refused(stored, path, value, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        CalibrationTree.from_dict(replaced(stored, path, value))
+    assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize("node", [0, 1])
+def test_a_node_cannot_have_more_children_than_the_tree_has_nodes(stored, node):
+    assert_refused(stored, ("tree", "n_children", node), 2**31 - 1, "cannot have")
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (("selection",), None, "must list candidates and losses"),
+        (("selection",), {}, "must list candidates and losses"),
+        (("selection",), [None], "must list candidates and losses"),
+        (("selection",), deep_list(2000), "must list candidates and losses"),
+        (("selection", 0), {"candidate": "global"}, "must list candidates and losses"),
+        (("selection", 0, "extra"), 1, "must list candidates and losses"),
+        (("selection", 0, "candidate"), 1, "must list candidates and losses"),
+        (("selection", 0, "loss"), "0.5", "must list candidates and losses"),
+        (("selection", 0, "loss"), True, "must list candidates and losses"),
+        (("selection", 2, "chosen"), 1, "must list candidates and losses"),
+        (("selection", 2, "chosen"), False, "must say what was chosen"),
+        (("tree", "n_children", 0), 3, "exactly one"),
+        (("tree", "branches"), [0, 0, 2], "a child it lacks"),
+        (("tree", "branches"), [0, 0], "no table"),
+        (("tree", "table", 0), 1, "no table"),
+        (("tree", "first_child", 2), 3, "exactly one"),
+    ],
+)
+def test_malformed_trees_of_shrunken_node_models_are_refused(stored_local, path, value, message):
+    assert_refused(stored_local, path, value, message)
+
+
+def test_margins_are_neither_left_alone_nor_probabilities_to_correct(stored_local):
+    message = "margins of a stored calibrator cannot be left alone"
+    tree = stored_local["tree"]
+    halved = {**tree, "weight": [weight / 2 for weight in tree["weight"]]}
+    assert_refused({**stored_local, "tree": halved}, ("score_type",), "margin", message)
+    whole = [float(attribute < 0) for attribute in tree["attribute"]]
+    alone = {**stored_local, "tree": {**tree, "weight": whole}}
+    CalibrationTree.from_dict({**alone, "score_type": "margin"})
+    assert_refused({**alone, "score_type": "margin"}, ("tree", "offset"), True, message)
+
+
+def replaced(stored, path, value):
+    """A copy of nested dicts and lists with the item at the end of the path replaced."""
+    if not path:
+        return value
+    changed = copy.copy(stored)
+    key, *rest = path
+    changed[key] = replaced(stored[key], rest, value) if rest else value
+    return changed
+
+
+def paths(item, start=()):
+    """The way to everything inside nested dicts and lists."""
+    yield start
+    for key in (
+        item if isinstance(item, dict) else range(len(item) if isinstance(item, list) else 0)
+    ):
+        yield from paths(item[key], (*start, key))
+
+
+whole = st.sampled_from([0, 1, -1, 2, 5, 6, 7, -7, 2**31, -(2**31), 2**63, 10**400])
+numbers = whole | st.sampled_from([0.5, -0.0, 1e-320, 1e200, -1e308, float("nan"), float("inf")])
+junk = st.recursive(
+    st.none() | st.booleans() | numbers | st.sampled_from(["", "red", "cv", "logit", "number"]),
+    lambda inner: (
+        st.lists(inner, max_size=7)
+        | st.dictionaries(st.sampled_from(["name", "fill", "cv", ""]), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@pytest.mark.parametrize("fixture", ["stored", "stored_local"])
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_a_mutated_tree_is_refused_or_predicts(request, fixture, data):
+    changed = copy.deepcopy(request.getfixturevalue(fixture))
+    for _ in range(data.draw(st.integers(1, 2))):
+        *way, key = data.draw(st.sampled_from(list(paths(changed))[1:] or [("x",)]))
+        inner = changed
+        for step in way:
+            inner = inner[step]
+        if data.draw(st.integers(0, 4)) == 0 and key != "x":
+            del inner[key]
+        elif data.draw(st.booleans()):
+            inner[key] = data.draw(numbers)
+        else:
+            inner[key] = data.draw(junk)
+    frame = pd.DataFrame({"number": [0.0, 1.0, None] * 2, "colour": ["red", "mauve"] * 3})
+    scores = np.array([0.0, 0.3, 0.5, 1.0, 1e-320, 0.9])
+    try:
+        tree = CalibrationTree.from_dict(changed)
+    except ValueError:
+        return
+    width = tree.n_scores_
+    given_scores = np.column_stack([scores] * width)
+    try:
+        probabilities = tree.predict_proba(frame, given_scores)
+    except (ValueError, TypeError) as error:
+        # Another, valid tree: its columns may have other names or types.
+        assert "attribute" in str(error)
+        return
+    assert_probabilities(probabilities)
+    assert tree.to_text() and tree.get_depth() >= 0
+    assert len(tree.feature_importances_) == 2
+
+
+@pytest.mark.parametrize("name", sorted(FIXED_BOOSTED))
+def test_stored_parameters_are_the_parameters(stored, name):
+    assert stored["params"][name] == FIXED_BOOSTED[name]
+
+
+@pytest.mark.parametrize("name", sorted(FIXED))
+def test_stored_parameters_of_a_tree_of_shrunken_node_models(name):
+    X, y, scores = make_rows()
+    assert fixed_tree().fit(X, y, scores).to_dict()["params"][name] == FIXED[name]
+
+
+def test_lists_of_nominal_columns_are_stored_with_the_other_parameters(tmp_path):
+    X = np.arange(40.0).reshape(20, 2) % 3
+    tree = CalibrationTree(categorical_features=np.array([0]), max_depth=np.int64(2))
+    tree.fit(X, [0, 1] * 10, scores=np.linspace(0.1, 0.9, 20))
+    tree.save(tmp_path / "tree.json")
+    again = CalibrationTree.load(tmp_path / "tree.json")
+    assert again.categorical_features == [0]
+    assert again.max_depth == 2

@@ -1,0 +1,299 @@
+"""Scores of every form and kind become one matrix of log-odds, or a clear error."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from caltree._inputs.scores import (
+    as_score_matrix,
+    averaged,
+    log_odds,
+    one_score_a_class,
+    resolve_score_type,
+)
+
+PAIRS = [[0.25, 0.75], [0.5, 0.5], [1.0, 0.0]]
+
+
+def test_a_vector_becomes_one_column():
+    matrix = as_score_matrix([0.25, 0.5, 1.0], 3, 2)
+    assert matrix.dtype == np.float64
+    assert matrix.tolist() == [[0.25], [0.5], [1.0]]
+
+
+@pytest.mark.parametrize("n_columns, n_classes", [(1, 2), (2, 2), (4, 2), (3, 3), (9, 3)])
+def test_widths_that_fit_the_classes(n_columns, n_classes):
+    assert as_score_matrix(np.zeros((5, n_columns)), 5, n_classes).shape == (5, n_columns)
+
+
+@pytest.mark.parametrize("n_columns, n_classes", [(0, 2), (3, 2), (1, 3), (2, 3), (4, 3)])
+def test_widths_that_do_not_fit_the_classes(n_columns, n_classes):
+    with pytest.raises(ValueError, match=f"scores has {n_columns} columns.* {n_classes} classes"):
+        as_score_matrix(np.zeros((5, n_columns)), 5, n_classes)
+
+
+@pytest.mark.parametrize("n_classes, offered", [(2, True), (3, False)])
+def test_one_column_is_only_offered_for_two_classes(n_classes, offered):
+    with pytest.raises(ValueError) as error:
+        as_score_matrix(np.zeros((5, 5)), 5, n_classes)
+    assert ("second class" in str(error.value)) is offered
+
+
+def test_float64_is_not_copied():
+    scores = np.array(PAIRS)
+    assert as_score_matrix(scores, 3, 2) is scores
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int64, np.uint8, bool, object])
+def test_numbers_of_every_type(dtype):
+    matrix = as_score_matrix(np.array([[0, 1], [1, 0]], dtype=dtype), 2, 2)
+    assert matrix.dtype == np.float64
+    assert matrix.tolist() == [[0.0, 1.0], [1.0, 0.0]]
+
+
+def test_pandas():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(PAIRS, columns=["no", "yes"])
+    for table in (frame, frame.astype("Float64"), frame.astype({"no": "Float64"})):
+        assert as_score_matrix(table, 3, 2).tolist() == PAIRS
+    assert as_score_matrix(frame["yes"], 3, 2).tolist() == [[0.75], [0.5], [0.0]]
+    frame = pd.DataFrame({"no": pd.array([0.5, None], dtype="Float64"), "yes": [0.5, 0.5]})
+    with pytest.raises(ValueError, match="NaN in row 1, column 0"):
+        as_score_matrix(frame, 2, 2)
+
+
+def test_polars():
+    pl = pytest.importorskip("polars")
+    frame = pl.DataFrame(PAIRS, schema=["no", "yes"], orient="row")
+    assert as_score_matrix(frame, 3, 2).tolist() == PAIRS
+    assert as_score_matrix(frame["yes"], 3, 2).tolist() == [[0.75], [0.5], [0.0]]
+
+
+def test_pyarrow():
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table({"no": [0.25, 0.5], "yes": [0.75, 0.5]})
+    assert as_score_matrix(table, 2, 2).tolist() == PAIRS[:2]
+    assert as_score_matrix(table["yes"], 2, 2).tolist() == [[0.75], [0.5]]
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [["a", "b"], ["0.5", "0.5"], [0.5, "0.5"], np.array(["0.5", 0.5], dtype=object), [b"1", b"0"],
+     [1j, 0j], [{}, {}], np.array(["2020", "2021"], dtype="datetime64[Y]")],
+)  # fmt: skip
+def test_what_is_not_a_number_is_refused(scores):
+    with pytest.raises(TypeError, match="scores must be numbers"):
+        as_score_matrix(scores, 2, 2)
+
+
+def test_a_masked_array_is_refused():
+    with pytest.raises(TypeError, match="masked"):
+        as_score_matrix(np.ma.masked_equal([0.5, 0.25], 0.5), 2, 2)
+
+
+@pytest.mark.parametrize("shape", [(), (2, 2, 1)])
+def test_other_dimensions_are_refused(shape):
+    with pytest.raises(ValueError, match=r"at most one more dimension, got shape \("):
+        as_score_matrix(np.zeros(shape), 2, 2)
+
+
+def test_rows_of_different_lengths_are_refused():
+    with pytest.raises(ValueError, match="rows of one length"):
+        as_score_matrix([[0.5, 0.5], [1.0]], 2, 2)
+
+
+def test_the_length_must_agree():
+    with pytest.raises(ValueError, match=r"^scores has 90 rows, but X has 100$"):
+        as_score_matrix(np.zeros(90), 100, 2)
+
+
+@pytest.mark.parametrize("n_rows", [2, 100])
+def test_missing_scores_are_named(n_rows):
+    scores = np.zeros((n_rows, 2))
+    scores[n_rows - 1, 1] = math.nan
+    with pytest.raises(ValueError, match=f"NaN in row {n_rows - 1}, column 1; drop"):
+        as_score_matrix(scores, n_rows, 2)
+    with pytest.raises(ValueError, match="NaN in row 1, column 0"):
+        as_score_matrix([0.5, None], 2, 2)
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf])
+def test_infinite_scores_are_named(value):
+    with pytest.raises(ValueError, match="infinity in row 1, column 0; replace"):
+        as_score_matrix([[0.0, 1.0], [value, 1.0]], 2, 2)
+
+
+def test_no_rows_at_all():
+    matrix = as_score_matrix(np.empty((0, 2)), 0, 2)
+    assert resolve_score_type(matrix, 2, "auto") == "probability"
+    assert log_odds(matrix, "probability").shape == (0, 2)
+
+
+@pytest.mark.parametrize("score_type", ["probability", "logit", "margin"])
+def test_a_given_score_type_is_kept(score_type):
+    assert resolve_score_type(np.array([[-5.0]]), 2, score_type) == score_type
+
+
+def test_an_unknown_score_type_is_refused():
+    with pytest.raises(ValueError, match=r"one of 'auto', 'probability', .* got 'logits'"):
+        resolve_score_type(np.zeros((1, 1)), 2, "logits")
+
+
+@pytest.mark.parametrize(
+    "scores, n_classes, expected",
+    [
+        ([[0.0], [0.3], [1.0]], 2, "probability"),
+        ([[0.0], [1.0000001]], 2, "margin"),
+        ([[0.5], [-0.0000001]], 2, "margin"),
+        (PAIRS, 2, "probability"),
+        ([[0.5, 0.5009], [0.5, 0.4991]], 2, "probability"),
+        ([[0.5, 0.5], [0.5, 0.502]], 2, "margin"),
+        ([[0.5, 0.5], [0.5, 0.498]], 2, "margin"),
+        ([[0.2, 0.3, 0.5]], 3, "probability"),
+        ([[0.5, 0.5, 0.2, 0.8]], 2, "probability"),
+        ([[0.5, 0.5, 0.2, 0.7]], 2, "margin"),
+        ([[0.2, 0.2, 0.8, 0.8]], 2, "margin"),
+    ],
+)
+def test_auto(scores, n_classes, expected):
+    for order in "CF":
+        assert resolve_score_type(np.array(scores, order=order), n_classes, "auto") == expected
+
+
+@pytest.mark.parametrize("score_type", ["probability", "logit", "margin"])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_log_odds_are_a_new_fortran_matrix(score_type, order):
+    scores = np.array([[0.0, 1.0, 0.25], [0.5, 0.5, 0.75]], order=order)
+    before = scores.copy()
+    result = log_odds(scores, score_type)
+    assert result.flags.f_contiguous and result.dtype == np.float64
+    assert not np.shares_memory(result, scores)
+    assert np.array_equal(scores, before)
+
+
+def test_log_odds_of_probabilities():
+    p = np.array([[0.25], [0.5], [1e-9], [1 - 1e-9]])
+    assert np.array_equal(log_odds(p, "probability"), np.log(p / (1 - p)))
+
+
+def test_exactly_0_and_1_are_moved_and_nothing_else():
+    smallest, below_one = np.nextafter(0, 1), np.nextafter(1, 0)
+    result = log_odds(np.array([[0.0, 1.0, -0.0, smallest, below_one]]), "probability")[0]
+    low, high = math.log(0.00001 / (1 - 0.00001)), math.log(0.99999 / (1 - 0.99999))
+    assert result[:3] == pytest.approx([low, high, low], rel=1e-15)
+    assert result[3] == pytest.approx(-744.44, abs=0.01)
+    assert result[4] == pytest.approx(36.74, abs=0.01)
+
+
+@given(hnp.arrays(np.float64, st.integers(1, 20), elements=st.floats(0.0, 1.0)))
+def test_log_odds_are_finite_monotone_and_silent(p):
+    with warnings.catch_warnings(), np.errstate(all="raise"):
+        warnings.simplefilter("error")
+        result = log_odds(np.sort(p)[:, np.newaxis], "probability")[:, 0]
+    assert np.isfinite(result).all()
+    inside = (np.sort(p) > 0) & (np.sort(p) < 1)  # 0 and 1 are moved past their neighbours
+    assert (np.diff(result[inside]) >= 0).all()
+
+
+@pytest.mark.parametrize("value", [-0.25, 1.5])
+def test_what_is_not_a_probability_is_named(value):
+    scores = np.array([[0.5, 0.5], [0.5, value]])
+    with pytest.raises(ValueError, match=f"contains {value} in row 1, column 1, .*score_type="):
+        log_odds(scores, "probability")
+
+
+@pytest.mark.parametrize("score_type", ["logit", "margin"])
+def test_other_scores_stay_but_for_the_largest(score_type):
+    scores = np.array([[-1e308, -1e100, -3.5, 0.0, 7.0, 1e100, 1e308]])
+    expected = [[-1e100, -1e100, -3.5, 0.0, 7.0, 1e100, 1e100]]
+    assert log_odds(scores, score_type).tolist() == expected
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_clipped_log_odds_are_those_of_the_probabilities_but_for_the_ends(order):
+    smallest = 2.0**-53
+    p = np.array([[0.0, 1e-300, smallest, 1e-15], [0.25, 0.5, 1 - smallest, 1.0]], order=order)
+    before = p.copy()
+    result = log_odds(p, "probability", "clip")
+    low, high = math.log(smallest), math.log((1 - smallest) / smallest)
+    expected = [
+        [low, low, low, math.log(1e-15 / (1 - 1e-15))],
+        [math.log(0.25 / 0.75), 0.0, high, high],
+    ]
+    np.testing.assert_allclose(result, expected, rtol=1e-15)
+    assert result.flags.f_contiguous and not np.shares_memory(result, p)
+    assert np.array_equal(p, before)
+
+
+@given(hnp.arrays(np.float64, st.integers(1, 20), elements=st.floats(0.0, 1.0)))
+def test_clipped_log_odds_never_change_the_order(p):
+    with np.errstate(all="raise"):
+        result = log_odds(np.sort(p)[:, np.newaxis], "probability", "clip")[:, 0]
+    assert (np.diff(result) >= 0).all()
+    assert np.abs(result).max() <= 53 * math.log(2) + 1e-12
+
+
+def test_clipping_is_for_probabilities():
+    scores = np.array([[-50.0, 0.0, 0.5, 1.0, 50.0]])
+    assert log_odds(scores, "logit", "clip").tolist() == scores.tolist()
+    with pytest.raises(ValueError, match="not a probability"):
+        log_odds(scores, "probability", "clip")
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("score_type", ["probability", "logit", "margin"])
+def test_the_classes_of_several_classifiers_are_averaged_each(score_type, order):
+    three = np.array([[0.0, 0.25, 0.75, 0.5, 0.25, 0.25]], order=order)
+    assert averaged(three, 3, score_type).tolist() == [[0.25, 0.25, 0.5]]
+    two = np.array([[0.0, 1.0, 0.5, 0.5, 1.0, 0.0], [0.25, 0.75] * 3], order=order)
+    assert averaged(two, 2, score_type).tolist() == [[0.5, 0.5], [0.25, 0.75]]
+
+
+@pytest.mark.parametrize("n_columns, n_classes", [(1, 2), (2, 2), (3, 3)])
+def test_one_classifier_is_its_own_average(n_columns, n_classes):
+    scores = np.arange(2.0 * n_columns).reshape(2, n_columns) / 10
+    assert averaged(scores, n_classes, "probability").tolist() == scores.tolist()
+
+
+def test_the_largest_scores_are_cut_off_before_they_are_averaged():
+    scores = np.array([[1e308, -1e308, 1e308, 3.0]])
+    before = scores.copy()
+    assert averaged(scores, 2, "margin").tolist() == [[1e100, -5e99]]
+    assert np.array_equal(scores, before)
+
+
+@pytest.mark.parametrize("ask", [averaged, one_score_a_class])
+def test_what_is_not_a_probability_is_not_averaged(ask):
+    with pytest.raises(ValueError, match=r"contains 1.5 in row 1, column 0, .*score_type="):
+        ask(np.array([[0.5, 0.5], [1.5, 0.5]]), 2, "probability")
+
+
+@pytest.mark.parametrize(
+    "scores, n_classes, score_type, expected",
+    [
+        ([[0.25], [2.0]], 2, "margin", [[0.25], [2.0]]),
+        ([[0.25, 0.75]], 2, "probability", [[0.75]]),
+        ([[0.25, 0.5]], 2, "margin", [[0.25]]),
+        ([[-1.0, 3.0]], 2, "logit", [[4.0]]),
+        ([[0.5, 0.5, 0.0, 1.0]], 2, "probability", [[0.75]]),
+        ([[-1.0, 3.0, 1.0, 1.0]], 2, "logit", [[2.0]]),
+        ([[-1e308, 1e308]], 2, "margin", [[2e100]]),
+        ([[0.2, 0.3, 0.5]], 3, "probability", [[0.2, 0.3, 0.5]]),
+        ([[1.0, 2.0, 3.0, 3.0, 2.0, 1.0]], 3, "margin", [[2.0, 2.0, 2.0]]),
+    ],
+)
+def test_one_score_a_class(scores, n_classes, score_type, expected):
+    assert one_score_a_class(np.array(scores), n_classes, score_type).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    "n_columns, n_classes, width", [(1, 2, 1), (2, 2, 1), (6, 2, 1), (6, 3, 3)]
+)
+def test_no_rows_have_one_score_a_class(n_columns, n_classes, width):
+    none = np.empty((0, n_columns))
+    assert one_score_a_class(none, n_classes, "probability").shape == (0, width)
