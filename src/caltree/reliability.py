@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import erf
+from scipy.special import erf, ndtri
 
 from ._inputs.parameters import check_choice, check_count, check_weights
 
@@ -193,6 +193,45 @@ def calibration_error(curve: ReliabilityCurve, norm: Norm = "l1", debiased: bool
         error = difference if norm == "l1" else np.square(difference)
     mean = max(float(np.average(error, weights=curve.weight)), 0.0)
     return mean if norm == "l1" else math.sqrt(mean)
+
+
+def wilson_interval(
+    frequency: Floats | float, n_rows: Floats | float, confidence: float = 0.95
+) -> tuple[Floats, Floats]:
+    """Confidence interval of an observed frequency, by Wilson's score test.
+
+    Parameters
+    ----------
+    frequency : float or ndarray
+        The share of the rows in which the event happened.
+    n_rows : float or ndarray
+        The number of rows, which need not be whole.
+    confidence : float, default=0.95
+        How often such an interval holds the true probability.
+
+    Returns
+    -------
+    lower, upper : ndarray
+        The ends of the intervals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from caltree.reliability import wilson_interval
+    >>> lower, upper = wilson_interval(np.array([0.0, 0.5]), np.array([10, 10]))
+    >>> lower.round(3).tolist(), upper.round(3).tolist()
+    ([0.0, 0.237], [0.278, 0.763])
+    """
+    z = float(ndtri(0.5 + confidence / 2.0))
+    share = z**2 / n_rows
+    centre = (frequency + share / 2.0) / (1.0 + share)
+    spread = np.sqrt(frequency * (1.0 - frequency) / n_rows + (share / (2.0 * z)) ** 2)
+    half = z * spread / (1.0 + share)
+    # At 0 and 1 rounding must not take the frequency itself out of its interval.
+    return (
+        np.clip(centre - half, 0.0, frequency),
+        np.clip(centre + half, frequency, 1.0),
+    )
 
 
 def _check_binning(n_bins: Any, strategy: Any) -> None:

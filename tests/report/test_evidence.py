@@ -18,7 +18,7 @@ from caltree import (
 from caltree.metrics import log_loss, rmse
 from caltree.report import report
 from caltree.report.evidence import _verdict
-from caltree.report.intervals import axis_end, log_losses, paired_gain, wilson
+from caltree.report.intervals import axis_end, paired_gain
 from caltree.report.wording import count, percent
 
 from ..support.report_scenes import SCENES, make_table, trained
@@ -53,12 +53,6 @@ def test_losses_are_those_of_the_metrics():
     assert by_name["RMSE"]["before"] == pytest.approx(data["gains"]["rmse"]["before"])
     assert by_name["Log loss"]["after"] == pytest.approx(data["gains"]["log_loss"]["after"])
     assert data["verdict"] == "helped"
-
-
-def test_log_losses_of_certainties_are_those_of_the_metric():
-    truth = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
-    said = np.array([[0.0, 1.0], [0.0, 1.0], [0.4, 0.6]])
-    assert log_losses(said, truth).mean() == pytest.approx(log_loss([0, 1, 1], said))
 
 
 def test_the_interval_of_a_gain_is_that_of_a_paired_test():
@@ -111,14 +105,6 @@ def test_harm_is_called_harm():
 
 
 # Frequencies
-
-
-@pytest.mark.parametrize(
-    ("events", "rows"), [(0, 3), (3, 3), (1, 3), (12, 840), (0, 1), (500, 1000)]
-)
-def test_wilson_is_that_of_scipy(events, rows):
-    interval = stats.binomtest(events, rows).proportion_ci(method="wilson")
-    assert wilson(events / rows, rows) == pytest.approx((interval.low, interval.high), abs=1e-12)
 
 
 def test_a_region_of_three_rows_does_not_pretend():

@@ -15,9 +15,9 @@ from .._base import Calibrator
 from .._inputs.parameters import check_flag
 from ..classifier import CalibratedClassifier
 from ..metrics import Kind
-from ..reliability import ReliabilityCurve, Strategy, reliability_curve
+from ..reliability import ReliabilityCurve, Strategy, reliability_curve, wilson_interval
 from .panels import Panels, Style
-from .reliability_data import cases_of, check_kind, wilson_interval
+from .reliability_data import cases_of, check_kind
 from .style import check_axes, require_matplotlib
 
 Floats = npt.NDArray[np.float64]

@@ -7,7 +7,6 @@ from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
 
 from .._inputs.parameters import check_choice
 from ..metrics import Kind, check_classes, check_rows, columns_of, events
@@ -77,42 +76,3 @@ def check_kind(kind: Any, pos_label: Any, classes: npt.NDArray[Any]) -> None:
             f"kind='classwise' draws a panel for each of the {len(classes)} classes, at most "
             f"{_MOST_PANELS}; choose a class with pos_label, or use kind='top_label'"
         )
-
-
-def wilson_interval(
-    frequency: Floats, n_rows: Floats, confidence: float = 0.95
-) -> tuple[Floats, Floats]:
-    """Where a probability is that was observed as a frequency, by Wilson's score test.
-
-    Parameters
-    ----------
-    frequency : ndarray
-        The share of the rows in which the event happened.
-    n_rows : ndarray
-        The number of rows, which need not be whole.
-    confidence : float, default=0.95
-        How often such an interval holds the true probability.
-
-    Returns
-    -------
-    lower, upper : ndarray
-        The ends of the intervals.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from caltree.plot.reliability_data import wilson_interval
-    >>> lower, upper = wilson_interval(np.array([0.0, 0.5]), np.array([10, 10]))
-    >>> lower.round(3).tolist(), upper.round(3).tolist()
-    ([0.0, 0.237], [0.278, 0.763])
-    """
-    z = float(ndtri(0.5 + confidence / 2.0))
-    share = z**2 / n_rows
-    centre = (frequency + share / 2.0) / (1.0 + share)
-    spread = np.sqrt(frequency * (1.0 - frequency) / n_rows + (share / (2.0 * z)) ** 2)
-    half = z * spread / (1.0 + share)
-    # At 0 and 1 rounding must not take the frequency itself out of its interval.
-    return (
-        np.clip(centre - half, 0.0, frequency),
-        np.clip(centre + half, frequency, 1.0),
-    )

@@ -11,8 +11,9 @@ import numpy as np
 
 from .. import __version__
 from .._fitted.conditions import short
+from .._training.do_no_harm import row_losses
 from ..forest import CalibrationForest
-from ..metrics import brier_score, brier_split, expected_calibration_error, log_loss, rmse
+from ..metrics import brier_score, brier_split, expected_calibration_error
 from ..scaling import IdentityCalibrator, IsotonicScaling, PlattScaling
 from ..tree import CalibrationTree
 from . import intervals as measures
@@ -46,7 +47,7 @@ def gather(rows: Rows, title: str, max_regions: int) -> dict[str, Any]:
         "training_rows": _training_rows(rows),
         "verdict": _verdict(gains),
         "gains": gains,
-        "metrics": list(_metrics(rows)),
+        "metrics": list(_metrics(rows, gains)),
         "choice": _choice(rows.calibrator),
         "reliability": _reliability(rows),
         "attributes": _attributes(rows),
@@ -66,11 +67,8 @@ def _training_rows(rows: Rows) -> dict[str, Any]:
 def _gains(rows: Rows) -> dict[str, dict[str, Any]]:
     """What calibration gains in either loss, before, after, and the interval of the difference."""
     gains = {}
-    for name, losses in (
-        ("squared_error", measures.squared_errors),
-        ("log_loss", measures.log_losses),
-    ):
-        before, after = losses(rows.before, rows.truth), losses(rows.after, rows.truth)
+    for name, loss in (("squared_error", "rmse"), ("log_loss", "log_loss")):
+        before, after = (row_losses(p, rows.labels, loss) for p in (rows.before, rows.after))
         gains[name] = {
             "before": float(np.average(before, weights=rows.weights)),
             "after": float(np.average(after, weights=rows.weights)),
@@ -102,10 +100,9 @@ def _verdict(gains: dict[str, dict[str, Any]]) -> str:
     return "helped" if better else "harmed" if worse else "unclear"
 
 
-def _metrics(rows: Rows) -> Iterator[dict[str, Any]]:
+def _metrics(rows: Rows, gains: dict[str, dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """The metrics before and after; less is better, but for accuracy."""
-    n_classes = len(rows.classes)
-    labels = rows.truth.argmax(axis=1)
+    n_classes, labels = len(rows.classes), rows.labels
     given = {"sample_weight": rows.weights, "labels": np.arange(n_classes)}
     bins = {"n_bins": measures.n_bins(float(rows.weights.sum()), _MOST_BINS)}
 
@@ -113,8 +110,12 @@ def _metrics(rows: Rows) -> Iterator[dict[str, Any]]:
         before, after = (measure(labels, p, **given, **options) for p in (rows.before, rows.after))
         return {"name": name, "words": words, "before": before, "after": after, "less": True}
 
-    yield both("RMSE", "root of the mean squared error of the probabilities", rmse)
-    yield both("Log loss", "how surprised the probabilities are by what happens", log_loss)
+    for name, key, words in (
+        ("RMSE", "rmse", "root of the mean squared error of the probabilities"),
+        ("Log loss", "log_loss", "how surprised the probabilities are by what happens"),
+    ):
+        means = {when: gains[key][when] for when in ("before", "after")}
+        yield {"name": name, "words": words, **means, "less": True}
     yield both("Brier score", "mean squared error, summed over the classes", brier_score)
     split = both("", "", brier_split)
     for name, part, words in (

@@ -17,7 +17,7 @@ from .._fitted.fingerprint import Overlap, calibration_hashes, table_hashes
 from .._fitted.text import printable
 from .._inputs.attributes import Attributes, learn
 from .._inputs.indexing import count_rows, take_rows
-from .._inputs.parameters import Floats, check_weights, known_labels
+from .._inputs.parameters import Floats, Labels, check_weights, known_labels
 from .._inputs.scores import as_score_matrix, uncalibrated
 from ..classifier import CalibratedClassifier
 from .intervals import Judged
@@ -44,6 +44,11 @@ class Rows:
     """Why there are none."""
     overlap: Overlap | None
     """What the calibrator has seen of these rows; None if it cannot say."""
+
+    @cached_property
+    def labels(self) -> Labels:
+        """The index of the true class of each row."""
+        return np.asarray(self.truth.argmax(axis=1), dtype=np.uint16)
 
     @cached_property
     def judged(self) -> Judged:

@@ -10,15 +10,11 @@ import numpy as np
 from scipy.special import stdtrit
 
 from .._inputs.parameters import Floats
-from ..reliability import calibration_error, reliability_curve
+from ..reliability import calibration_error, reliability_curve, wilson_interval
 
 CONFIDENCE = 0.95
 # Fewer rows than this say little about a frequency.
 FEW_ROWS = 30
-# Deviations on either side of the middle that hold 95 % of a normal distribution.
-_DEVIATIONS = 1.959963984540054
-# What a smaller probability counts as in `caltree.metrics.log_loss`.
-_SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
 _DECIMALS = 5
 _MOST_BINS_OF_A_PLACE = 10
 # What is known of a place without rows.
@@ -35,17 +31,6 @@ _NOWHERE: dict[str, Any] = {
 _AXES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 1.0)
 
 
-def squared_errors(probabilities: Floats, truth: Floats) -> Floats:
-    """The squared error of every row, mean over the classes."""
-    return np.asarray(np.mean((probabilities - truth) ** 2, axis=1))
-
-
-def log_losses(probabilities: Floats, truth: Floats) -> Floats:
-    """Minus the logarithm of the probability of the true class of every row."""
-    likely = np.sum(probabilities * truth, axis=1) / probabilities.sum(axis=1)
-    return np.asarray(-np.log(np.maximum(likely, _SMALLEST_PROBABILITY)))
-
-
 def paired_gain(before: Floats, after: Floats, weights: Floats) -> dict[str, float | None]:
     """By how much a mean loss falls, with an interval (Student's) over the rows' differences."""
     gain = before - after
@@ -56,15 +41,6 @@ def paired_gain(before: Floats, after: Floats, weights: Floats) -> dict[str, flo
         reach = error * float(stdtrit(len(gain) - 1, (1.0 + CONFIDENCE) / 2.0))
         low, high = mean - reach, mean + reach
     return {"gain": mean, "low": low, "high": high}
-
-
-def wilson(frequency: float, n_rows: float) -> tuple[float, float]:
-    """Wilson's interval of a frequency: honest for few rows, too."""
-    z = _DEVIATIONS**2
-    centre = (frequency + z / (2.0 * n_rows)) / (1.0 + z / n_rows)
-    variance = frequency * (1.0 - frequency) / n_rows + z / (4.0 * n_rows**2)
-    reach = _DEVIATIONS / (1.0 + z / n_rows) * math.sqrt(variance)
-    return max(0.0, min(centre - reach, frequency)), min(1.0, max(centre + reach, frequency))
 
 
 def n_bins(n_rows: float, most: int) -> int:
@@ -112,7 +88,7 @@ class Judged:
         )
         worst = int(np.abs(says - observed).argmax())
         frequency = min(max(float(observed[worst]), 0.0), 1.0)
-        low, high = wilson(frequency, n_rows)
+        low, high = map(float, wilson_interval(frequency, n_rows, CONFIDENCE))
         bins = n_bins(n_rows, _MOST_BINS_OF_A_PLACE)
         return {
             "rows": n_rows,
@@ -136,18 +112,15 @@ class Judged:
             self.truth[:, column], probability, n_bins=n_bins, sample_weight=self.weights
         )
         observed = np.clip(found.observed, 0.0, 1.0)  # a sum of weights may be rounded
-        bins = []
-        for predicted, share, rows in zip(found.predicted, observed, found.weight, strict=True):
-            low, high = wilson(float(share), float(rows))
-            bins.append(
-                {
-                    "predicted": round(float(predicted), _DECIMALS),
-                    "observed": round(float(share), _DECIMALS),
-                    "low": round(low, _DECIMALS),
-                    "high": round(high, _DECIMALS),
-                    "rows": round(float(rows), 3),
-                }
-            )
+        low, high = wilson_interval(observed, found.weight, CONFIDENCE)
+        columns = {"predicted": found.predicted, "observed": observed, "low": low, "high": high}
+        bins = [
+            {
+                **{name: round(float(column[b]), _DECIMALS) for name, column in columns.items()},
+                "rows": round(float(rows), 3),
+            }
+            for b, rows in enumerate(found.weight)
+        ]
         return {"error": calibration_error(found), "bins": bins}
 
 
