@@ -136,3 +136,8 @@ class AttributeCalibrator(Calibrator):
             self.feature_names_in_ = np.array(known.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
+
+
+def fitted_attributes(calibrator: Any) -> Attributes | None:
+    """The attributes that a fitted calibrator learned; None if it uses the scores alone."""
+    return calibrator._attributes() if isinstance(calibrator, AttributeCalibrator) else None

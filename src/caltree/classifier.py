@@ -37,7 +37,7 @@ from ._classifier.out_of_fold import (
 from ._fitted.fingerprint import Sketch, table_hashes
 from ._inputs.indexing import Columns, count_rows, take_rows
 from ._inputs.parameters import Mask, check_choice, check_jobs, check_labels, check_weights
-from ._inputs.scores import Floats, ScoreType
+from ._inputs.scores import Floats, ScoreType, uncalibrated
 from .tree import CalibrationTree
 
 _COMBINATIONS = ("side_by_side", "average")
@@ -382,6 +382,17 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
                 setattr(self, name, getattr(estimator, name))
             elif hasattr(self, name):
                 delattr(self, name)
+
+
+def before_and_after(model: CalibratedClassifier, X: Any) -> tuple[Floats, Floats, ScoreType]:
+    """The uncalibrated and the calibrated probabilities of rows, and the type of the scores."""
+    scores, kind = model._scores(X)
+    return uncalibrated(scores, len(model.classes_), kind), model._calibrated(X, scores, kind), kind
+
+
+def attribute_columns(model: CalibratedClassifier) -> Columns:
+    """The columns of `X` that the calibrator of a fitted classifier is given."""
+    return model._columns
 
 
 def _check_readable(X: Any, calibrator: Any) -> None:

@@ -174,7 +174,7 @@ def test_the_share_of_the_scores_is_noted():
     share = tree.tree_.share_of_scores
     noted = [text for text in texts if text.startswith("A share of")]
     assert noted == (
-        [f"A share of {share:.2f} in every probability belongs to the scores as they are."]
+        [f"A share of {share:.2f} in every probability belongs to the uncalibrated scores."]
         if share
         else []
     )
@@ -191,14 +191,14 @@ def test_a_note_is_above_the_tree():
     assert extent_of(note).y0 > max(extent_of(box).y1 for box in boxes(axes))
 
 
-def test_scores_that_are_left_alone():
+def test_scores_that_are_left_uncalibrated():
     random = np.random.default_rng(0)
     scores = random.random(400)
     y = random.random(400) < scores
     tree = CalibrationTree().fit(random.normal(size=(400, 2)), y, scores=scores)
     assert tree.tree_.share_of_scores == 1.0
     [box] = plot_tree(tree).texts
-    assert box.get_text().splitlines() == ["the scores as they are", "n=400"]
+    assert box.get_text().splitlines() == ["the uncalibrated scores", "n=400"]
 
 
 @pytest.mark.parametrize("max_depth", [0, 1, 2])

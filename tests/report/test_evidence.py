@@ -280,7 +280,7 @@ def test_what_was_chosen_is_told(made):
     choice = made("loans").data["choice"]
     assert choice["selection"] == trained()[0].selection_
     assert "and chose a model for each region" in made("loans").to_html()
-    assert "and chose the scores as they are" in made("one_leaf").to_html()
+    assert "and chose the uncalibrated scores" in made("one_leaf").to_html()
     assert "regions of several sizes" in made("forest").to_html()
     assert "it looks at the scores alone" in made("scaling").to_html()
     assert "without comparing it" in made("many_leaves").to_html()
@@ -301,7 +301,7 @@ def test_why_attributes_contribute_nothing(made):
     rows = make_table(400, seed=1)
     reasons = {
         "gain ratio": report(published, *rows).data["attributes"],
-        "left alone": made("one_leaf").data["attributes"],
+        "left uncalibrated": made("one_leaf").data["attributes"],
         "scores alone": made("scaling").data["attributes"],
         "same model everywhere": report(fixed_tree(max_depth=0).fit(frame, y, scores), *rows).data[
             "attributes"

@@ -92,10 +92,15 @@ class Columns:
         """Those columns of another table: by name if it has names, by position otherwise."""
         if self.positions is None:
             return X
-        table = read_table(X, "X")
+        return take_columns(X, self.positions_in(read_table(X, "X")))
+
+    def positions_in(self, table: Table) -> list[int]:
+        """Where those columns are in another table."""
+        if self.positions is None:
+            return list(range(table.shape[1]))
         by_name = self.names is not None and table.names is not None
         wanted = self.names if by_name else self.positions
-        return take_columns(X, chosen_columns(wanted, table, "attributes"))
+        return chosen_columns(wanted, table, "attributes")
 
 
 def chosen_columns(features: Any, table: Table, argument: str) -> list[int]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import CalibrationForest, CalibrationTree, IdentityCalibrator, IsotonicScaling, PlattScaling
-from .._attribute_base import AttributeCalibrator
+from .._attribute_base import fitted_attributes
 from .._base import Calibrator
 from .._fitted import storage
 from .._fitted.files import write_whole
@@ -49,9 +49,7 @@ class Model:
     @property
     def attributes(self) -> Attributes | None:
         """What was learned about the attributes; None if the calibrator looks at none."""
-        if not isinstance(self.calibrator, AttributeCalibrator):
-            return None
-        return self.calibrator._attributes()
+        return fitted_attributes(self.calibrator)
 
     def with_columns(
         self, scores: tuple[str, ...] | None, attributes: tuple[str, ...] | None

@@ -12,14 +12,14 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from .._attribute_base import AttributeCalibrator
+from .._attribute_base import fitted_attributes
 from .._base import Calibrator
 from .._fitted.model import TreeModel
 from .._inputs.indexing import chosen_columns
 from .._inputs.parameters import check_count, known_labels
 from .._inputs.scores import as_score_matrix, uncalibrated
 from .._inputs.tables import Table, read_table
-from ..classifier import CalibratedClassifier
+from ..classifier import CalibratedClassifier, attribute_columns, before_and_after
 from ..forest import CalibrationForest
 from ..tree import CalibrationTree
 from .plane import Axis, Plane, make_plane
@@ -215,13 +215,9 @@ def _check_pair(attributes: Any, table: Table, calibrator: Any) -> tuple[int, in
 
 def _seen(calibrator: Any, table: Table) -> tuple[Any, list[int]]:
     """The calibrator itself, and the columns of the table that it sees."""
-    positions = None
     if isinstance(calibrator, CalibratedClassifier):
-        columns = calibrator._columns
-        wanted = columns.positions if table.names is None else columns.names or columns.positions
-        positions = None if wanted is None else chosen_columns(wanted, table, "attributes")
-        calibrator = calibrator.calibrator_
-    return calibrator, list(range(table.shape[1])) if positions is None else positions
+        return calibrator.calibrator_, attribute_columns(calibrator).positions_in(table)
+    return calibrator, list(range(table.shape[1]))
 
 
 def _most_important(calibrator: Any, table: Table) -> tuple[int, int]:
@@ -248,9 +244,10 @@ def _rows_split(model: TreeModel) -> Floats:
 
 def _nominal(calibrator: Any, table: Table) -> npt.NDArray[np.bool_]:
     found, positions = _seen(calibrator, table)
+    known = fitted_attributes(found)
     nominal = np.zeros(table.shape[1], dtype=bool)
-    if isinstance(found, AttributeCalibrator) and found.n_features_in_ == len(positions):
-        nominal[positions] = [each.categories is not None for each in found._attributes().columns]
+    if known is not None and len(known.columns) == len(positions):
+        nominal[positions] = [each.categories is not None for each in known.columns]
     return nominal
 
 
@@ -260,9 +257,8 @@ def _probabilities(
     """The probabilities of all classes before and after, and the scores that were held."""
     n_classes = len(calibrator.classes_)
     if isinstance(calibrator, CalibratedClassifier):
-        own, kind = calibrator._scores(plane.table)
-        after = calibrator._calibrated(plane.table, own, kind)
-        return uncalibrated(own, n_classes, kind), after, {}
+        before, after, _ = before_and_after(calibrator, plane.table)
+        return before, after, {}
     matrix = as_score_matrix(scores, None, n_classes)
     if len(matrix) != 1:
         matrix = as_score_matrix(scores, n_rows, n_classes)

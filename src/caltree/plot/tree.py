@@ -182,18 +182,18 @@ class _Words:
         return box
 
     def note(self) -> str:
-        """What no node says: the share of the scores as they are."""
+        """The share of the uncalibrated scores, which belongs to no node."""
         share = self.model.share_of_scores
         if not 0.0 < share < 1.0:
             return ""
-        return f"A share of {share:.2f} in every probability belongs to the scores as they are."
+        return f"A share of {share:.2f} in every probability belongs to the uncalibrated scores."
 
     def _formulas(self, node: int, split: bool, is_cut: bool) -> list[str]:
         if not (self.model.weight[node] > 0 or is_cut):
             if split:
                 return []
             nothing = self.model.share_of_scores == 1.0
-            return ["the scores as they are" if nothing else "no share of its own"]
+            return ["the uncalibrated scores" if nothing else "no share of its own"]
         names = [shortened(label, _LONGEST_CLASS) for label in self.classes]
         every = formulas(self.model, node, names, self.decimals)
         lines = [line for each in every[: self.max_formulas] for line in _wrapped_formula(each)]

@@ -165,14 +165,17 @@ def _choice(calibrator: Any) -> dict[str, Any]:
         "selection": selection,
         "levels": levels,
         "objective": "RMSE" if objective == "rmse" else "log loss",
-        "left_alone": _share_of_scores(calibrator),
+        "uncalibrated_share": _uncalibrated_share(calibrator),
     }
 
 
-def _share_of_scores(calibrator: Any) -> float | None:
-    """What the scores as they are count for, where that is said."""
-    model = getattr(calibrator, "tree_", getattr(calibrator, "forest_", None))
-    return None if model is None else float(model.share_of_scores)
+def _uncalibrated_share(calibrator: Any) -> float | None:
+    """The share of the uncalibrated scores in the average; None if nothing is averaged."""
+    if isinstance(calibrator, CalibrationTree):
+        return float(calibrator.tree_.share_of_scores)
+    if isinstance(calibrator, CalibrationForest):
+        return float(calibrator.forest_.share_of_scores)
+    return None
 
 
 def _reliability(rows: Rows) -> list[dict[str, Any]]:
@@ -197,14 +200,14 @@ def _reliability(rows: Rows) -> list[dict[str, Any]]:
 
 def _attributes(rows: Rows) -> dict[str, Any]:
     """What each attribute contributes, the most important first, or why that is not known."""
-    importances = getattr(rows.calibrator, "feature_importances_", None)
-    if importances is None or rows.attributes is None:
+    splits = isinstance(rows.calibrator, CalibrationTree | CalibrationForest)
+    if rows.attributes is None or not splits:
         return {"importances": [], "reason": "The calibrator looks at the scores alone."}
-    reason = None
+    importances, reason = rows.calibrator.feature_importances_, None
     if not importances.any():
         reason = "The scores are calibrated by the same model everywhere: nothing is split."
-        if _share_of_scores(rows.calibrator) == 1.0:
-            reason = "The scores are left alone, so no attribute contributes anything."
+        if _uncalibrated_share(rows.calibrator) == 1.0:
+            reason = "The scores are left uncalibrated, so no attribute contributes anything."
         elif getattr(rows.calibrator, "splits_", None) == "gain_ratio" and (
             rows.calibrator.get_n_leaves() > 1
         ):

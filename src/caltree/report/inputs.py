@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from .._attribute_base import AttributeCalibrator
+from .._attribute_base import AttributeCalibrator, fitted_attributes
 from .._base import Calibrator
 from .._fitted.conditions import short
 from .._fitted.fingerprint import Overlap, calibration_hashes, table_hashes
@@ -19,7 +19,7 @@ from .._inputs.attributes import Attributes, learn
 from .._inputs.indexing import count_rows, take_rows
 from .._inputs.parameters import Floats, Labels, check_weights, known_labels
 from .._inputs.scores import as_score_matrix, uncalibrated
-from ..classifier import CalibratedClassifier
+from ..classifier import CalibratedClassifier, attribute_columns, before_and_after
 from .intervals import Judged
 
 
@@ -126,14 +126,10 @@ def _check_arguments(calibrator: Any, is_model: bool, scores: Any) -> None:
 
 
 def _of_model(model: CalibratedClassifier, X: Any, labels: npt.NDArray[np.intp]) -> _Said:
-    scores, kind = model._scores(X)
-    after = model._calibrated(X, scores, kind)
     hashes = None if model.sketch_ is None else table_hashes(X, labels)
     return _Said(
-        uncalibrated(scores, len(model.classes_), kind),
-        after,
-        kind,
-        *_read_attributes(model.calibrator_, model._columns.of(X)),
+        *before_and_after(model, X),
+        *_read_attributes(model.calibrator_, attribute_columns(model).of(X)),
         None if model.sketch_ is None or hashes is None else model.sketch_.overlap(hashes),
     )
 
@@ -151,8 +147,8 @@ def _read_attributes(
     calibrator: Any, X: Any
 ) -> tuple[Attributes | None, Floats | None, str | None]:
     """The attributes, what they are in each row, or why there are none."""
-    if isinstance(calibrator, AttributeCalibrator):
-        known = calibrator._attributes()
+    known = fitted_attributes(calibrator)
+    if known is not None:
         return known, known.encode(X), None
     if X is None:
         return None, None, "no attributes were given"

@@ -9,7 +9,7 @@ from typing import Any
 _SPACE = "\N{NO-BREAK SPACE}"
 _MOST = 0.9
 _WORDS = {
-    "leave alone": "the scores as they are",
+    "leave alone": "the uncalibrated scores",
     "global": "one model for all rows",
     "local": "a model for each region",
     "pruned tree": "the pruned tree",
@@ -144,16 +144,16 @@ def choice(data: Mapping[str, Any]) -> list[str]:
     found, name = data["choice"], data["calibrator"].lower()
     selection = found["selection"]
     if not selection:
-        if found["left_alone"] is None:
+        if found["uncalibrated_share"] is None:
             return [
                 f"{data['calibrator']} has nothing to choose from: it looks at the scores alone."
             ]
-        return [f"The {name} was fitted without comparing it with leaving the scores alone."]
+        return [f"The {name} was fitted without comparing it with the uncalibrated scores."]
     chosen = [row for row in selection if row["chosen"]]
     if any("share" in row for row in selection):
         return [
             "Every tree is read with regions of several sizes. Their shares, and that of the "
-            f"scores as they are, have the lowest {found['objective']} on rows that a tree had "
+            f"uncalibrated scores, have the lowest {found['objective']} on rows that a tree had "
             "not seen."
         ]
     losses = [f"{candidate(row['candidate'])} ({row['loss']:.4f})" for row in selection]
