@@ -115,12 +115,20 @@ def write_json(stored: dict[str, Any], path: Any) -> None:
 
 
 def read_json(path: Any) -> Any:
-    """Read JSON strictly: NaN and infinity are no JSON."""
+    """Read JSON strictly; see `parse_json`."""
     content = Path(path).read_bytes()
     try:
-        return json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
+        return parse_json(content)
+    except ValueError as error:
         raise ValueError(f"{os.fspath(path)} is no stored calibrator: {error}") from None
+
+
+def parse_json(content: bytes) -> Any:
+    """Parse JSON strictly: NaN and infinity are a ValueError."""
+    try:
+        return json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)
+    except RecursionError as error:
+        raise ValueError(str(error)) from None
 
 
 def _is_plain(value: Any) -> bool:

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..metrics import brier_score, expected_calibration_error, log_loss, rmse
 from . import options
 from .command import Command
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_METRICS = {
+    "rmse": ("RMSE", rmse),
+    "brier_score": ("Brier score", brier_score),
+    "log_loss": ("log loss", log_loss),
+    "expected_calibration_error": ("calibration error", expected_calibration_error),
+}
+
+Figures = dict[str, dict[str, float]]
 
 
 @click.command(cls=Command)
@@ -40,9 +54,8 @@ def evaluate(
     """
     from .errors import working
     from .io.sources import open_source
-    from .measures import as_table, measured
+    from .model_rows import judge, label_and_weight
     from .models import read_model
-    from .rows import judge, label_and_weight
 
     known = read_model(model)
     columns = known.with_columns(scores, attributes)
@@ -50,7 +63,7 @@ def evaluate(
         judged = judge(known, label_and_weight(columns, source, label, weight), source)
     with working(f"measure {table}"):
         classes = known.calibrator.classes_
-        figures = measured(judged.y, judged.before, judged.after, classes, judged.weights)
+        figures = measure(judged.y, judged.before, judged.after, classes, judged.weights)
     if as_json:
         found = {"model": model, "table": table, "rows": len(judged.y), "measures": figures}
         click.echo(json.dumps(found, indent=2))
@@ -59,3 +72,27 @@ def evaluate(
 
     click.echo(f"{len(judged.y):,} rows of {table}:")
     Console().print(as_table(figures))
+
+
+def measure(y: Any, before: Any, after: Any, classes: Any, weights: Any) -> Figures:
+    """Every metric of the uncalibrated and of the calibrated probabilities."""
+    return {
+        name: {
+            "uncalibrated": metric(y, before, labels=classes, sample_weight=weights),
+            "calibrated": metric(y, after, labels=classes, sample_weight=weights),
+        }
+        for name, (_, metric) in _METRICS.items()
+    }
+
+
+def as_table(figures: Figures) -> Table:
+    """The metrics as a table for the terminal."""
+    from rich.table import Table
+
+    table = Table("lower is better")
+    table.add_column("uncalibrated", justify="right")
+    table.add_column("calibrated", justify="right")
+    for name, (title, _) in _METRICS.items():
+        row = figures[name]
+        table.add_row(title, f"{row['uncalibrated']:.4f}", f"{row['calibrated']:.4f}")
+    return table

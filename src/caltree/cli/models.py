@@ -16,7 +16,7 @@ from .._fitted import storage
 from .._fitted.files import write_whole
 from .._inputs.attributes import Attributes
 from .columns import Columns
-from .errors import CommandError, reading, writing
+from .errors import CommandError, in_one_line, reading, writing
 from .io.formats import STANDARD
 
 _PACKAGE = "caltree."
@@ -34,7 +34,7 @@ _KINDS: dict[str, type[Calibrator]] = {
 
 @dataclass(frozen=True)
 class Model:
-    """What a model file holds."""
+    """The content of a model file."""
 
     path: str
     calibrator: Calibrator
@@ -48,7 +48,7 @@ class Model:
 
     @property
     def attributes(self) -> Attributes | None:
-        """What was learned about the attributes; None if the calibrator looks at none."""
+        """The attributes as the calibrator learned them; None if it uses none."""
         return fitted_attributes(self.calibrator)
 
     def with_columns(
@@ -93,22 +93,21 @@ class Model:
 
 
 def read_model(path: str) -> Model:
-    """Read a model file, of whatever kind of calibrator."""
+    """Read a model file of any kind of calibrator."""
     with reading(path):
-        text = Path(path).read_bytes()
+        content = Path(path).read_bytes()
     try:
-        stored = storage.read_json(path)
-        kind = stored.get("format") if isinstance(stored, dict) else None
-        if not isinstance(kind, str) or kind not in _KINDS:
-            raise ValueError(_wrong_kind(kind))
-        calibrator = _KINDS[kind].from_dict(stored)
+        stored = _parse(content)
         columns = stored.get("columns")
-        return Model(path, calibrator, None if columns is None else Columns.from_dict(columns))
+        return Model(
+            path,
+            _KINDS[stored["format"]].from_dict(stored),
+            None if columns is None else Columns.from_dict(columns),
+        )
     except ValueError as error:
-        what = "it is empty" if not text.strip() else " ".join(str(error).split())
-        what = what.replace(f"{path} is no stored calibrator:", "it is no JSON:")
-        remedy = "" if ";" in what else "; make it with caltree fit"
-        raise CommandError(f"cannot use {path} as a model: {what}{remedy}") from None
+        reason = in_one_line(error)
+        remedy = "" if ";" in reason else "; make it with caltree fit"
+        raise CommandError(f"cannot use {path} as a model: {reason}{remedy}") from None
 
 
 def write_model(calibrator: Calibrator, columns: Columns, path: str) -> None:
@@ -124,7 +123,19 @@ def write_model(calibrator: Calibrator, columns: Columns, path: str) -> None:
             write_whole(Path(path), content)
 
 
-def _wrong_kind(kind: Any) -> str:
-    if isinstance(kind, str) and kind.startswith(_PACKAGE):
-        return f"this caltree knows no {kind}"
-    return f"its format is {reprlib.repr(kind)}" if kind is not None else "it says no format"
+def _parse(content: bytes) -> dict[str, Any]:
+    """The JSON object of a model file of a known format; ValueError on anything else."""
+    if not content.strip():
+        raise ValueError("it is empty")
+    try:
+        stored = storage.parse_json(content)
+    except ValueError as error:
+        raise ValueError(f"it is no JSON: {error}") from None
+    kind = stored.get("format") if isinstance(stored, dict) else None
+    if kind is None:
+        raise ValueError("it says no format")
+    if not isinstance(kind, str) or not kind.startswith(_PACKAGE):
+        raise ValueError(f"its format is {reprlib.repr(kind)}")
+    if kind not in _KINDS:
+        raise ValueError(f"this caltree knows no {kind}")
+    return dict(stored)

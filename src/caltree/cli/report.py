@@ -46,9 +46,9 @@ def report(
     """
     from .io.sources import open_source
     from .io.targets import check_target
+    from .model_rows import label_and_weight, read_labelled
     from .models import read_model
     from .progress import busy
-    from .rows import label_and_weight, read_labelled
 
     check_report(out)
     check_target(out, table, model)

@@ -1,4 +1,4 @@
-"""`caltree show`: what a model is."""
+"""`caltree show`: a model in words or as JSON."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .. import CalibrationForest, CalibrationTree, IsotonicScaling, PlattScaling
 from . import options
 from .command import Command
 
 if TYPE_CHECKING:
+    from .._base import Calibrator
+    from .._inputs.attributes import Attributes
     from .models import Model
 
 _MOST_NAMES = 8
@@ -34,55 +37,70 @@ def show(model: str, max_depth: int | None, as_json: bool) -> None:
     from .models import read_model
 
     known = read_model(model)
-    found = described(known)
+    found = describe(known)
     if as_json:
         click.echo(json.dumps(found, indent=2))
         return
     click.echo("\n".join(_in_words(found)))
-    to_text = getattr(known.calibrator, "to_text", None)
-    if to_text is not None:
-        click.echo(f"\n{to_text(max_depth=max_depth)}")
+    if isinstance(known.calibrator, CalibrationTree):
+        click.echo(f"\n{known.calibrator.to_text(max_depth=max_depth)}")
 
 
-def described(model: Model) -> dict[str, Any]:
+def describe(model: Model) -> dict[str, Any]:
     """A model as plain values."""
     calibrator = model.calibrator
-    found: dict[str, Any] = {
+    return {
         "kind": type(calibrator).__name__,
         "classes": model.classes,
         "score_type": calibrator.score_type_,
         "n_scores": calibrator.n_scores_,
         "columns": None if model.columns is None else model.columns.to_dict(),
         "params": {name: v for name, v in calibrator.get_params().items() if _is_plain(v)},
+        **_describe_fit(calibrator),
     }
-    learned = model.attributes
-    if learned is not None:
-        importances = calibrator.feature_importances_.tolist()
-        found["attributes"] = [
-            {
-                "name": attribute.name,
-                "categories": None if attribute.categories is None else list(attribute.categories),
-                "importance": importance,
+
+
+def _describe_fit(calibrator: Calibrator) -> dict[str, Any]:
+    """The choices and the size of a fitted calibrator, by its kind."""
+    match calibrator:
+        case CalibrationTree():
+            return {
+                "attributes": _describe_attributes(calibrator.tree_.attributes, calibrator),
+                "selection": calibrator.selection_,
+                "levels": calibrator.levels_,
+                "splits": calibrator.splits_,
+                "boosting_iterations": calibrator.boosting_iterations_,
+                "pruning_alpha": calibrator.pruning_alpha_,
+                "n_leaves": calibrator.get_n_leaves(),
+                "depth": calibrator.get_depth(),
             }
-            for attribute, importance in zip(learned.columns, importances, strict=True)
-        ]
-    for name in ("selection", "levels", "splits", "boosting_iterations", "pruning_alpha"):
-        if hasattr(calibrator, f"{name}_"):
-            found[name] = getattr(calibrator, f"{name}_")
-    return found | _size(calibrator)
+        case CalibrationForest():
+            return {
+                "attributes": _describe_attributes(calibrator.forest_.attributes, calibrator),
+                "selection": calibrator.selection_,
+                "n_trees": calibrator.forest_.n_trees,
+            }
+        case PlattScaling():
+            slopes, intercepts = calibrator.slopes_.tolist(), calibrator.intercepts_.tolist()
+            return {"slopes": slopes, "intercepts": intercepts}
+        case IsotonicScaling():
+            return {"corners": [len(corners) for corners in calibrator.thresholds_]}
+        case _:
+            return {}
 
 
-def _size(calibrator: Any) -> dict[str, Any]:
-    if hasattr(calibrator, "tree_"):
-        return {"n_leaves": calibrator.get_n_leaves(), "depth": calibrator.get_depth()}
-    if hasattr(calibrator, "forest_"):
-        return {"n_trees": calibrator.forest_.n_trees}
-    if hasattr(calibrator, "slopes_"):
-        slopes, intercepts = calibrator.slopes_.tolist(), calibrator.intercepts_.tolist()
-        return {"slopes": slopes, "intercepts": intercepts}
-    if hasattr(calibrator, "thresholds_"):
-        return {"corners": [len(corners) for corners in calibrator.thresholds_]}
-    return {}
+def _describe_attributes(
+    learned: Attributes, calibrator: CalibrationTree | CalibrationForest
+) -> list[dict[str, Any]]:
+    importances = calibrator.feature_importances_.tolist()
+    return [
+        {
+            "name": attribute.name,
+            "categories": None if attribute.categories is None else list(attribute.categories),
+            "importance": importance,
+        }
+        for attribute, importance in zip(learned.columns, importances, strict=True)
+    ]
 
 
 def _in_words(found: dict[str, Any]) -> list[str]:

@@ -14,7 +14,7 @@ from joblib import cpu_count
 
 from ..columns import Columns
 from ..errors import CommandError
-from ..inputs import Inputs
+from ..model_rows import Inputs
 from ..models import Model
 from ..progress import progress
 from .formats import Format
@@ -95,7 +95,7 @@ def _calibrated(
     inputs: Inputs, first_row: int, batch: Any, *, names: list[str], retype: bool
 ) -> Any:
     scores = inputs.scores(batch, first_row)
-    converted = inputs.converted(batch, first_row)
+    converted = inputs.convert(batch, first_row)
     probabilities = inputs.probabilities(inputs.table(converted), scores)
     given = dict(zip(batch.schema.names, batch.columns, strict=True))
     if retype:
