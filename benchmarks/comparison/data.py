@@ -14,7 +14,8 @@ import numpy as np
 
 from caltree._fitted.files import write_whole
 from caltree.paper import protocol
-from caltree.paper.datasets import NAMES, DataSet, load
+from caltree.paper.data import DataSet
+from caltree.paper.datasets import NAMES, load
 from caltree.paper.protocol import Scored, outer_folds, score, seed_of
 from caltree.paper.store import Cell, Shape
 

@@ -12,7 +12,7 @@ from sklearn.naive_bayes import BernoulliNB
 
 from caltree import IdentityCalibrator, PlattScaling
 from caltree.paper import protocol
-from caltree.paper.datasets import DataSet
+from caltree.paper.data import DataSet
 from caltree.paper.generators import led24, rdg1
 from caltree.paper.protocol import (
     CALIBRATORS,

@@ -10,7 +10,8 @@ from functools import lru_cache
 
 import joblib
 
-from .datasets import DataSet, check_available, load
+from .data import DataSet
+from .datasets import check_available, load
 from .protocol import Outcome, run_fold
 from .store import Cell, Shape, Store
 from .workers import workers

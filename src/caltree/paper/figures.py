@@ -11,7 +11,7 @@ from sklearn.dummy import DummyClassifier
 from ..classifier import CalibratedClassifier
 from ..plot import ReliabilityDisplay, plot_regions, plot_tree
 from ..tree import CalibrationTree
-from .datasets import DataSet
+from .data import DataSet
 from .generators import rdg1
 from .learners import NaiveBayes
 from .protocol import CALIBRATORS, calibrated, outer_folds, score, seed_of

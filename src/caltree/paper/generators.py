@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._inputs.parameters import check_count, check_size
-from .datasets import DataSet, Table, to_data_set
+from .data import DataSet, Table, to_data_set
 
 Floats = npt.NDArray[np.float64]
 

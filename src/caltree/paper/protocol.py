@@ -26,7 +26,7 @@ from .._classifier.out_of_fold import (
 from ..metrics import brier_score, expected_calibration_error, log_loss, rmse
 from ..scaling import IdentityCalibrator, IsotonicScaling, PlattScaling
 from ..tree import CalibrationTree
-from .datasets import DataSet
+from .data import DataSet
 from .learners import SVM, LogitBoost, NaiveBayes
 
 Floats = npt.NDArray[np.float64]
