@@ -15,11 +15,12 @@ from caltree import (
     IsotonicScaling,
     PlattScaling,
 )
+from caltree._fitted.text import format_count
 from caltree.metrics import log_loss, rmse
 from caltree.report import report
 from caltree.report.evidence import _verdict
 from caltree.report.intervals import axis_end, paired_gain
-from caltree.report.wording import count, percent
+from caltree.report.wording import percent
 
 from ..support.report_scenes import SCENES, make_table, trained
 from ..support.trees import fixed_tree, make_rows
@@ -341,5 +342,5 @@ def test_percent(share, words):
 
 
 def test_counts_and_axes():
-    assert (count(1234.0), count(2.5)) == ("1,234", "2.5")
+    assert (format_count(1234.0), format_count(2.5)) == ("1,234", "2.5")
     assert (axis_end(0.03), axis_end(0.61), axis_end(1.2)) == (0.05, 1.0, 1.0)

@@ -129,6 +129,11 @@ class TreeModel(Arrays):
             depth[first : first + self.n_children[node]] = depth[node] + 1
         return int(depth.max())
 
+    def children(self, node: int) -> range:
+        """The children of a node; none of a leaf."""
+        first, is_split = int(self.first_child[node]), self.attribute[node] >= 0
+        return range(first, first + int(self.n_children[node])) if is_split else range(0)
+
     def apply(self, matrix: Floats) -> Indices:
         """The leaf of every row of an encoded table."""
         return self._predictor.apply(matrix)

@@ -84,6 +84,11 @@ def score_names(classes: Sequence[Any], n_scores: int) -> list[str]:
     return [f"S{k + 1}[{label}]" for k in range(n_classifiers) for label in labels]
 
 
+def format_count(n_rows: float) -> str:
+    """A number of rows, which weights may make a fraction."""
+    return f"{n_rows:,.0f}" if n_rows == round(n_rows) else f"{n_rows:,.1f}"
+
+
 def printable(value: Any) -> str:
     """A name as it is, but for what would move the cursor or start a new line."""
     characters = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(value))

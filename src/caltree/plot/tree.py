@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sklearn.utils.validation import check_is_fitted
 
 from .._fitted.model import TreeModel
-from .._fitted.text import conditions, formulas, printable
+from .._fitted.text import conditions, format_count, formulas, printable
 from .._inputs.parameters import check_choice, check_count, check_flag
 from ..classifier import CalibratedClassifier
 from ..forest import CalibrationForest
@@ -130,20 +130,13 @@ def _check_leaves(model: TreeModel, max_depth: int | None) -> None:
     while shown:
         is_last = depth == max_depth
         n_leaves += sum(is_last or model.attribute[node] < 0 for node in shown)
-        shown = [] if is_last else [child for node in shown for child in _children(model, node)]
+        shown = [] if is_last else [child for node in shown for child in model.children(node)]
         depth += 1
     if n_leaves > _MOST_LEAVES:
         raise ValueError(
             f"tree has {n_leaves} leaves to draw, more than the {_MOST_LEAVES} that fit a picture; "
             "draw the top of it with max_depth, or use to_text"
         )
-
-
-def _children(model: TreeModel, node: int) -> range:
-    if model.attribute[node] < 0:
-        return range(0)
-    first = int(model.first_child[node])
-    return range(first, first + int(model.n_children[node]))
 
 
 @dataclass(frozen=True)
@@ -174,11 +167,10 @@ class _Words:
         if split and not is_cut:
             left = None if depth_left is None else depth_left - 1
             name = printable(model.attributes.columns[model.attribute[node]].name)
-            first = int(model.first_child[node])
-            for branch, condition in enumerate(conditions(model, node)):
+            for child, condition in zip(model.children(node), conditions(model, node), strict=True):
                 rest = condition.removeprefix(name).strip()
                 wrapped = "\n".join(_wrapped(rest, _CONDITION_WIDTH))
-                box.children.append(self.box(first + branch, wrapped, left))
+                box.children.append(self.box(child, wrapped, left))
         return box
 
     def note(self) -> str:
@@ -202,7 +194,7 @@ class _Words:
 
     def _facts(self, node: int) -> list[str]:
         weight = self.model.weight[node]
-        facts = [f"n={_count(float(self.model.n_rows[node]))}"] if self.counts else []
+        facts = [f"n={format_count(float(self.model.n_rows[node]))}"] if self.counts else []
         if 0.0 < weight < 1.0:
             facts.append(f"share {weight:.2f}")
         return [", ".join(facts)] if facts else []
@@ -210,14 +202,10 @@ class _Words:
     def _leaves_below(self, node: int) -> int:
         pending, n_leaves = [node], 0
         while pending:
-            below = _children(self.model, pending.pop())
+            below = self.model.children(pending.pop())
             pending += below
             n_leaves += len(below) == 0
         return n_leaves
-
-
-def _count(n_rows: float) -> str:
-    return f"{n_rows:,.0f}" if n_rows == round(n_rows) else f"{n_rows:,.1f}"
 
 
 def _wrapped(text: str, width: int) -> list[str]:

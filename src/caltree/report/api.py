@@ -1,4 +1,4 @@
-"""`report`: from a fitted calibrator and rows to a page."""
+"""`report`: a page on a fitted calibrator and rows."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _TITLE = "Calibration report"
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """What calibration did to the probabilities of some rows.
+    """The effect of calibration on the probabilities of some rows.
 
     Attributes
     ----------
     data : dict
-        All that the page says, as dicts, lists, strings and numbers. ``data["training_rows"]``
+        The content of the page as dicts, lists, strings and numbers. ``data["training_rows"]``
         says whether the calibrator has seen the rows before: then it looks better than it is.
     """
 
@@ -75,7 +75,7 @@ def report(
     sample_weight : array-like of shape (n,), optional
         How many rows each row counts for.
     title : str, optional
-        What the report is called.
+        The title of the page.
     max_regions : int, default=200
         A tree with more leaves is cut back to its largest nodes.
 
@@ -111,7 +111,7 @@ def report(
 
 
 def _require_jinja() -> None:
-    """Say what has to be installed before any work is done."""
+    """Refuse to begin without jinja2, and say how to install it."""
     try:
         import jinja2  # noqa: F401  # only to see whether it is there
     except ModuleNotFoundError:

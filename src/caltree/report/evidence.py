@@ -1,4 +1,4 @@
-"""The evidence of a report: everything the page says, as plain dicts, lists and numbers."""
+"""The evidence of a report: the content of the page as plain dicts, lists and numbers."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from ..forest import CalibrationForest
 from ..metrics import brier_score, brier_split, expected_calibration_error
 from ..scaling import IdentityCalibrator, IsotonicScaling, PlattScaling
 from ..tree import CalibrationTree
-from . import intervals as measures
 from .inputs import Rows
+from .intervals import CONFIDENCE, FEW_ROWS, n_bins, paired_gain
 from .regions import find_regions
 
 _NAMES = {
@@ -31,7 +31,7 @@ _MOST_BINS = 15
 
 
 def gather(rows: Rows, title: str, max_regions: int) -> dict[str, Any]:
-    """All evidence."""
+    """The whole content of the page."""
     gains = _gains(rows)
     return {
         "title": title,
@@ -42,8 +42,8 @@ def gather(rows: Rows, title: str, max_regions: int) -> dict[str, Any]:
         "rows": float(rows.weights.sum()),
         "weighted": bool((rows.weights != 1.0).any()),
         "classes": rows.classes,
-        "confidence": measures.CONFIDENCE,
-        "few_rows": measures.FEW_ROWS,
+        "confidence": CONFIDENCE,
+        "few_rows": FEW_ROWS,
         "training_rows": _training_rows(rows),
         "verdict": _verdict(gains),
         "gains": gains,
@@ -65,20 +65,20 @@ def _training_rows(rows: Rows) -> dict[str, Any]:
 
 
 def _gains(rows: Rows) -> dict[str, dict[str, Any]]:
-    """What calibration gains in either loss, before, after, and the interval of the difference."""
+    """Mean losses before and after calibration, and the interval of their difference."""
     gains = {}
     for name, loss in (("squared_error", "rmse"), ("log_loss", "log_loss")):
         before, after = (row_losses(p, rows.labels, loss) for p in (rows.before, rows.after))
         gains[name] = {
             "before": float(np.average(before, weights=rows.weights)),
             "after": float(np.average(after, weights=rows.weights)),
-            **measures.paired_gain(before, after, rows.weights),
+            **paired_gain(before, after, rows.weights),
         }
-    return {"rmse": _of_roots(gains["squared_error"]), **gains}
+    return {"rmse": _gain_of_roots(gains["squared_error"]), **gains}
 
 
-def _of_roots(squared: dict[str, Any]) -> dict[str, Any]:
-    """The same of the root: its difference is that of the squares divided by the roots' sum."""
+def _gain_of_roots(squared: dict[str, Any]) -> dict[str, Any]:
+    """The gain in RMSE: the difference of the squares divided by the sum of the roots."""
     before, after = math.sqrt(squared["before"]), math.sqrt(squared["after"])
     per_square = 1.0 / (before + after) if before + after > 0 else 0.0
     scaled = {
@@ -89,7 +89,7 @@ def _of_roots(squared: dict[str, Any]) -> dict[str, Any]:
 
 
 def _verdict(gains: dict[str, dict[str, Any]]) -> str:
-    """What the intervals of both losses say together."""
+    """The verdict of the intervals of both losses."""
     both = [gains["squared_error"], gains["log_loss"]]
     if all(gain["low"] == gain["high"] == 0.0 for gain in both):
         return "unchanged"
@@ -104,7 +104,7 @@ def _metrics(rows: Rows, gains: dict[str, dict[str, Any]]) -> Iterator[dict[str,
     """The metrics before and after; less is better, but for accuracy."""
     n_classes, labels = len(rows.classes), rows.labels
     given = {"sample_weight": rows.weights, "labels": np.arange(n_classes)}
-    bins = {"n_bins": measures.n_bins(float(rows.weights.sum()), _MOST_BINS)}
+    bins = {"n_bins": n_bins(float(rows.weights.sum()), _MOST_BINS)}
 
     def both(name: str, words: str, measure: Any, **options: Any) -> dict[str, Any]:
         before, after = (measure(labels, p, **given, **options) for p in (rows.before, rows.after))
@@ -157,7 +157,7 @@ def _metrics(rows: Rows, gains: dict[str, dict[str, Any]]) -> Iterator[dict[str,
 
 
 def _choice(calibrator: Any) -> dict[str, Any]:
-    """What was compared and chosen when the calibrator was fitted."""
+    """The candidates that were compared when the calibrator was fitted, and the choice."""
     selection = [dict(row) for row in getattr(calibrator, "selection_", [])]
     levels = [dict(row) for row in getattr(calibrator, "levels_", [])]
     objective = getattr(calibrator, "objective_", getattr(calibrator, "objective", "rmse"))
@@ -180,15 +180,14 @@ def _uncalibrated_share(calibrator: Any) -> float | None:
 
 def _reliability(rows: Rows) -> list[dict[str, Any]]:
     """The reliability of each class, before and after; the worst first, of two the second."""
-    bins = measures.n_bins(float(rows.weights.sum()), _MOST_BINS)
-    judged = rows.judged
+    bins, predictions = n_bins(float(rows.weights.sum()), _MOST_BINS), rows.predictions
     found = []
-    for column, name in enumerate(judged.classes):
-        before, after = (judged.curve(when, column, bins) for when in ("before", "after"))
+    for column, name in enumerate(predictions.classes):
+        before, after = (predictions.curve(when, column, bins) for when in ("before", "after"))
         found.append(
             {
                 "class": name,
-                "rows": float(rows.weights @ judged.truth[:, column]),
+                "rows": float(rows.weights @ predictions.truth[:, column]),
                 "error_before": before["error"],
                 "error_after": after["error"],
                 "before": before["bins"],
@@ -199,7 +198,7 @@ def _reliability(rows: Rows) -> list[dict[str, Any]]:
 
 
 def _attributes(rows: Rows) -> dict[str, Any]:
-    """What each attribute contributes, the most important first, or why that is not known."""
+    """The importances of the attributes, the largest first, or why there are none."""
     splits = isinstance(rows.calibrator, CalibrationTree | CalibrationForest)
     if rows.attributes is None or not splits:
         return {"importances": [], "reason": "The calibrator looks at the scores alone."}

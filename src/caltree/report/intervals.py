@@ -1,4 +1,4 @@
-"""The numbers of a report, each with how sure it is."""
+"""The numbers of a report, with their confidence intervals."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ CONFIDENCE = 0.95
 # Fewer rows than this say little about a frequency.
 FEW_ROWS = 30
 _DECIMALS = 5
-_MOST_BINS_OF_A_PLACE = 10
-# What is known of a place without rows.
+_MOST_BINS_OF_A_REGION = 10
 _UNKNOWN = ("class", "says", "observed", "low", "high", "calibrated")
-_NOWHERE: dict[str, Any] = {
+_EMPTY_REGION: dict[str, Any] = {
     "rows": 0.0,
     "few": True,
     **dict.fromkeys(_UNKNOWN),
@@ -32,7 +31,7 @@ _AXES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 1.0)
 
 
 def paired_gain(before: Floats, after: Floats, weights: Floats) -> dict[str, float | None]:
-    """By how much a mean loss falls, with an interval (Student's) over the rows' differences."""
+    """The fall of a mean loss, with Student's interval over the differences of the rows."""
     gain = before - after
     mean, n_rows = float(np.average(gain, weights=weights)), float(weights.sum())
     low = high = None
@@ -44,13 +43,13 @@ def paired_gain(before: Floats, after: Floats, weights: Floats) -> dict[str, flo
 
 
 def n_bins(n_rows: float, most: int) -> int:
-    """How many bins so many rows can fill, each with enough to mean something."""
+    """The number of bins for so many rows, each with enough rows to judge by."""
     return int(min(max(n_rows // (2 * FEW_ROWS), 1), most))
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
-    """What was said of some rows and what happened, one column a class; of two, the second."""
+class Predictions:
+    """Truth and probabilities of some rows, one column a class; of two classes, the second."""
 
     classes: list[str]
     truth: Floats
@@ -62,7 +61,7 @@ class Judged:
     @classmethod
     def of(
         cls, classes: list[str], truth: Floats, before: Floats, after: Floats, weights: Floats
-    ) -> Judged:
+    ) -> Predictions:
         """All rows, by columns."""
         first = 1 if len(classes) == 2 else 0
         truth, before, after = (
@@ -71,17 +70,17 @@ class Judged:
         given = None if (weights == 1.0).all() else weights
         return cls(classes[first:], truth, before, after, given)
 
-    def some(self, rows: Any) -> Judged:
+    def take(self, rows: Any) -> Predictions:
         """Some of the rows: indices, a mask or a slice."""
         truth, before, after = (part[rows] for part in (self.truth, self.before, self.after))
         weights = None if self.weights is None else self.weights[rows]
-        return Judged(self.classes, truth, before, after, weights)
+        return Predictions(self.classes, truth, before, after, weights)
 
-    def place(self) -> dict[str, Any]:
-        """What was said and what happened, of the class that is farthest off."""
+    def summary(self) -> dict[str, Any]:
+        """The mean probabilities and the frequency of the class that is farthest off."""
         n_rows = float(len(self.truth) if self.weights is None else self.weights.sum())
         if n_rows == 0.0:
-            return dict(_NOWHERE)
+            return dict(_EMPTY_REGION)
         observed, says, calibrated = (
             np.average(part, axis=0, weights=self.weights)
             for part in (self.truth, self.before, self.after)
@@ -89,7 +88,7 @@ class Judged:
         worst = int(np.abs(says - observed).argmax())
         frequency = min(max(float(observed[worst]), 0.0), 1.0)
         low, high = map(float, wilson_interval(frequency, n_rows, CONFIDENCE))
-        bins = n_bins(n_rows, _MOST_BINS_OF_A_PLACE)
+        bins = n_bins(n_rows, _MOST_BINS_OF_A_REGION)
         return {
             "rows": n_rows,
             "few": n_rows < FEW_ROWS,
@@ -125,5 +124,5 @@ class Judged:
 
 
 def axis_end(largest: float) -> float:
-    """Where an axis ends that must show this probability."""
+    """The end of an axis that has room for this probability."""
     return next((end for end in _AXES if largest <= end), 1.0)

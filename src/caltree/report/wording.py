@@ -1,9 +1,11 @@
-"""What a report says in sentences."""
+"""The sentences of a report."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+
+from .._fitted.text import format_count
 
 # Between a number and what it counts no line may break.
 _SPACE = "\N{NO-BREAK SPACE}"
@@ -40,14 +42,9 @@ def percent(share: float) -> str:
     return f"{minus}{text}{_SPACE}%"
 
 
-def count(number: float) -> str:
-    """A number of rows, which weights may make a fraction."""
-    return f"{number:,.0f}" if number == round(number) else f"{number:,.1f}"
-
-
-def counted(number: float) -> str:
-    """The same, with the word."""
-    return f"{count(number)}{_SPACE}{'row' if number == 1 else 'rows'}"
+def count_rows(number: float) -> str:
+    """A number of rows with the word."""
+    return f"{format_count(number)}{_SPACE}{'row' if number == 1 else 'rows'}"
 
 
 def verdict(data: Mapping[str, Any]) -> str:
@@ -59,13 +56,13 @@ def verdict(data: Mapping[str, Any]) -> str:
 
 
 def lead(data: Mapping[str, Any]) -> list[str]:
-    """By how much, and how sure that is."""
+    """The change of both losses, with intervals."""
     if data["verdict"] == "unchanged":
         return [
-            f"On these {counted(data['rows'])} the calibrated probabilities are those of the "
+            f"On these {count_rows(data['rows'])} the calibrated probabilities are those of the "
             "scores."
         ]
-    first = f"On these {counted(data['rows'])} the error of the probabilities (RMSE)"
+    first = f"On these {count_rows(data['rows'])} the error of the probabilities (RMSE)"
     sentences = [
         _change(first, data["gains"]["rmse"]),
         _change("Log loss", data["gains"]["log_loss"]),
@@ -95,13 +92,13 @@ def _change(what: str, gain: Mapping[str, Any]) -> str:
 
 
 def heading_of_seen_rows(data: Mapping[str, Any]) -> str:
-    """The loudest words of a report."""
+    """The heading of the warning that rows were used for training."""
     most = data["training_rows"]["share"] > _MOST
     return f"It was fitted to {'these very' if most else 'some of these'} rows"
 
 
 def training_rows(data: Mapping[str, Any]) -> str:
-    """What is known about these rows and those of training."""
+    """Whether these rows were used for training, as far as it is known."""
     found, what = data["training_rows"], "model" if data["is_model"] else "calibrator"
     if found["status"] == "seen":
         return (
@@ -132,7 +129,7 @@ def training_rows(data: Mapping[str, Any]) -> str:
 
 
 def remedy() -> str:
-    """What to do about rows that were used for training."""
+    """Advice on rows that were used for training."""
     return (
         "Hold rows out before fitting (for instance with scikit-learn's train_test_split), fit on "
         "the others, and make this report on the rows held out."
@@ -140,7 +137,7 @@ def remedy() -> str:
 
 
 def choice(data: Mapping[str, Any]) -> list[str]:
-    """What was chosen, and why."""
+    """The choice of the fit, and the reason for it."""
     found, name = data["choice"], data["calibrator"].lower()
     selection = found["selection"]
     if not selection:
@@ -171,21 +168,21 @@ def choice(data: Mapping[str, Any]) -> list[str]:
 
 
 def candidate(name: str) -> str:
-    """What a candidate is called in a sentence."""
+    """The name of a candidate in a sentence."""
     return _WORDS.get(name, name)
 
 
-def place(found: Mapping[str, Any], several_classes: bool) -> str:
-    """What is said and what happens in some rows."""
+def region_sentence(found: Mapping[str, Any], several_classes: bool) -> str:
+    """The predicted and the observed frequency in a region."""
     if not found["rows"]:
         return "no rows here"
     of_class = f"{found['class']}: " if several_classes else ""
     text = f"{of_class}says {percent(found['says'])}, is {percent(found['observed'])}"
-    return f"{text}, {counted(found['rows'])}"
+    return f"{text}, {count_rows(found['rows'])}"
 
 
-def doubt(found: Mapping[str, Any]) -> str:
-    """How sure that is."""
+def interval_sentence(found: Mapping[str, Any]) -> str:
+    """The interval of the observed frequency beside the scores."""
     if not found["rows"]:
         return "None of these rows is here, so nothing can be said."
     ends = f"{percent(found['low'])} to {percent(found['high'])}"
