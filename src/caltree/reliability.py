@@ -1,4 +1,4 @@
-"""Probabilities beside what happened: the bins, and the reliability curve over them."""
+"""Predicted probabilities beside observed frequencies: bins and the reliability curve."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Strategy: TypeAlias = Literal["quantile", "uniform"]
 Floats: TypeAlias = npt.NDArray[np.float64]
 Indices: TypeAlias = npt.NDArray[np.intp]
 
-# What lies on the border of two bins must not change sides with the order of the rows, which
-# changes the last digits of a sum of weights.
+# Values on the border of two bins must not change sides with the order of the rows, which changes
+# the last digits of a sum of weights.
 _ROUNDING = 1e-9
 # One row says nothing about the spread of the truth within a bin.
 _FEWEST_ROWS_FOR_A_SPREAD = 2
@@ -26,7 +26,7 @@ _FEWEST_ROWS_FOR_A_SPREAD = 2
 
 @dataclass(frozen=True, eq=False)
 class ReliabilityCurve:
-    """What was predicted and what was observed, bin by bin, in ascending order.
+    """Predicted probabilities and observed frequencies, bin by bin, in ascending order.
 
     Attributes
     ----------
@@ -160,10 +160,10 @@ def bins(
 
 
 def calibration_error(curve: ReliabilityCurve, norm: Norm = "l1", debiased: bool = False) -> float:
-    """Mean difference between what was predicted and what was observed.
+    """Mean difference between predicted probability and observed frequency.
 
-    This is the error of one event; `caltree.metrics.expected_calibration_error` says more, and
-    joins the events of several classes.
+    This is the error of one event; `caltree.metrics.expected_calibration_error` averages over the
+    events of several classes.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def calibration_error(curve: ReliabilityCurve, norm: Norm = "l1", debiased: bool
     check_choice("norm", norm, get_args(Norm))
     difference = np.abs(curve.observed - curve.predicted)
     if debiased:
-        error = _debiased(curve, difference, norm)
+        error = _debias(curve, difference, norm)
     else:
         error = difference if norm == "l1" else np.square(difference)
     mean = max(float(np.average(error, weights=curve.weight)), 0.0)
@@ -207,7 +207,7 @@ def wilson_interval(
     n_rows : float or ndarray
         The number of rows, which need not be whole.
     confidence : float, default=0.95
-        How often such an interval holds the true probability.
+        The share of such intervals that hold the true probability.
 
     Returns
     -------
@@ -320,7 +320,7 @@ def _equal_weights(weights: Floats, n_bins: int) -> Indices:
 
 
 def _equal_share(weights: Floats, n_bins: int) -> float:
-    """What a bin holds once the values that exceed it have each taken a bin of their own."""
+    """The weight of a bin once the values that exceed it have each taken a bin of their own."""
     largest = np.sort(weights)[::-1]
     rest = np.cumsum(largest[::-1])[::-1][:n_bins]
     share = rest / np.arange(n_bins, 0, -1)
@@ -337,7 +337,7 @@ def _starts(index: Indices) -> Indices:
     return np.flatnonzero(np.diff(index, prepend=-1))
 
 
-def _debiased(curve: ReliabilityCurve, difference: Floats, norm: Norm) -> Floats:
+def _debias(curve: ReliabilityCurve, difference: Floats, norm: Norm) -> Floats:
     """The differences (l1) or their squares (l2) without what chance adds to them."""
     enough = curve.weight >= _FEWEST_ROWS_FOR_A_SPREAD
     if not enough.any():

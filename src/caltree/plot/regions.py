@@ -23,7 +23,7 @@ from ..classifier import CalibratedClassifier, attribute_columns, before_and_aft
 from ..forest import CalibrationForest
 from ..tree import CalibrationTree
 from .plane import Axis, Plane, make_plane
-from .style import check_axes, legend_name, plain, require_matplotlib, shortened
+from .style import check_axes, legend_name, plain, require_matplotlib, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +41,7 @@ _JITTER = 0.3
 
 @dataclass(frozen=True, eq=False)
 class RegionsDisplay:
-    """What `plot_regions` drew.
+    """The picture that `plot_regions` drew, and its numbers.
 
     Attributes
     ----------
@@ -81,8 +81,8 @@ def plot_regions(
     ----------
     calibrator : CalibratedClassifier or calibrator
         Fitted. A classifier is asked for its scores at every point of the plane; a calibrator
-        alone, such as a `CalibrationTree`, has the same scores everywhere, so that the plane says
-        what becomes of them where.
+        alone, such as a `CalibrationTree`, has the same scores everywhere, so that the plane shows
+        what it makes of them in each place.
     X : table of shape (n, d)
         Rows that say what values the attributes have.
     y : array-like of shape (n,), optional
@@ -213,8 +213,8 @@ def _check_pair(attributes: Any, table: Table, calibrator: Any) -> tuple[int, in
     return pair[0], pair[1]
 
 
-def _seen(calibrator: Any, table: Table) -> tuple[Any, list[int]]:
-    """The calibrator itself, and the columns of the table that it sees."""
+def _calibrator_and_columns(calibrator: Any, table: Table) -> tuple[Any, list[int]]:
+    """The calibrator itself, and the columns of the table that it uses."""
     if isinstance(calibrator, CalibratedClassifier):
         return calibrator.calibrator_, attribute_columns(calibrator).positions_in(table)
     return calibrator, list(range(table.shape[1]))
@@ -222,7 +222,7 @@ def _seen(calibrator: Any, table: Table) -> tuple[Any, list[int]]:
 
 def _most_important(calibrator: Any, table: Table) -> tuple[int, int]:
     """The two attributes that carry most of the miscalibration, and else the first ones."""
-    found, positions = _seen(calibrator, table)
+    found, positions = _calibrator_and_columns(calibrator, table)
     importances = np.zeros(table.shape[1])
     if isinstance(found, CalibrationTree | CalibrationForest):
         own = found.feature_importances_
@@ -243,7 +243,7 @@ def _rows_split(model: TreeModel) -> Floats:
 
 
 def _nominal(calibrator: Any, table: Table) -> npt.NDArray[np.bool_]:
-    found, positions = _seen(calibrator, table)
+    found, positions = _calibrator_and_columns(calibrator, table)
     known = fitted_attributes(found)
     nominal = np.zeros(table.shape[1], dtype=bool)
     if known is not None and len(known.columns) == len(positions):
@@ -270,7 +270,7 @@ def _probabilities(
 
 
 def _names_of_rows(label: Any, classes: list[Any]) -> tuple[str, str]:
-    """What the legend calls the other rows, and those of the class."""
+    """The names in the legend: of the other rows, and of those of the class."""
     others = [each for each in classes if each != label]
     other = legend_name(others[0], _LONGEST_NAME) if len(others) == 1 else "other classes"
     return other, legend_name(label, _LONGEST_NAME)
@@ -289,13 +289,13 @@ def _new_panels(held: Mapping[str, Any]) -> list[Axes]:
 
 
 def _held_text(held: Mapping[str, Any]) -> str:
-    parts = [f"{_name(name)} = {_shown(value)}" for name, value in held.items()]
+    parts = [f"{_name(name)} = {_format_value(value)}" for name, value in held.items()]
     text = "held: " + ", ".join(part.replace(" ", "\u00a0") for part in parts)
     lines = textwrap.wrap(text, _LONGEST_LINE, max_lines=_MOST_LINES, placeholder=" …")
     return "\n".join(lines).replace("\u00a0", " ")
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if value is None:
         return "missing"
     if isinstance(value, list):
@@ -304,7 +304,7 @@ def _shown(value: Any) -> str:
 
 
 def _name(value: Any) -> str:
-    return plain(shortened(value, _LONGEST_NAME))
+    return plain(shorten(value, _LONGEST_NAME))
 
 
 def _draw_surface(axes: Axes, surface: Floats, plane: Plane) -> Any:
@@ -353,7 +353,7 @@ def _draw_rows(
 
 
 def _spread(axis: Axis, rows: npt.NDArray[np.intp], random: np.random.Generator) -> Floats:
-    """Where rows are drawn: those of one category apart, since they would hide each other."""
+    """The places of rows; those of one category are spread, since they would hide each other."""
     places = axis.places[rows]
     if axis.ticks is None:
         return places

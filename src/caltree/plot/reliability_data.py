@@ -1,4 +1,4 @@
-"""What reliability diagrams compare: events, their probabilities, and what chance allows."""
+"""The events of a reliability diagram, and their probabilities."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_PANELS = 60
 def cases_of(
     y_true: Any, y_prob: Any, labels: Any, kind: Kind, pos_label: Any, sample_weight: Any
 ) -> tuple[dict[Any, tuple[Mask, Floats]], Floats | None]:
-    """By class, where it happened and its probability; and the weights."""
+    """By class, whether it happened in each row and its probability; and the weights."""
     truth = np.asarray(y_true)
     if truth.ndim != 1 or len(truth) == 0:
         raise ValueError(
@@ -58,6 +58,7 @@ def _is_one_column(y_prob: Any) -> bool:
 
 
 def check_kind(kind: Any, pos_label: Any, classes: npt.NDArray[Any]) -> None:
+    """Refuse an unknown kind or class, and too many panels."""
     check_choice("kind", kind, get_args(Kind))
     if kind == "top_label":
         if pos_label is not None:

@@ -18,7 +18,7 @@ from ..forest import CalibrationForest
 from ..tree import CalibrationTree
 from .boxes import draw_into, draw_new
 from .layout import Box, Orientation
-from .style import check_axes, require_matplotlib, shortened
+from .style import check_axes, require_matplotlib, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -141,7 +141,7 @@ def _check_leaves(model: TreeModel, max_depth: int | None) -> None:
 
 @dataclass(frozen=True)
 class _Words:
-    """What the nodes and branches of a tree say, in lines that are not too long."""
+    """The text of the nodes and branches of a tree, in lines of limited length."""
 
     model: TreeModel
     classes: list[Any]
@@ -157,7 +157,7 @@ class _Words:
         lines: list[str] = []
         if split and not is_cut:
             name = printable(model.attributes.columns[model.attribute[node]].name)
-            lines += _wrapped(name, _CONDITION_WIDTH)
+            lines += _wrap(name, _CONDITION_WIDTH)
         lines += self._formulas(node, split, is_cut)
         lines += self._facts(node)
         if is_cut:
@@ -169,7 +169,7 @@ class _Words:
             name = printable(model.attributes.columns[model.attribute[node]].name)
             for child, condition in zip(model.children(node), conditions(model, node), strict=True):
                 rest = condition.removeprefix(name).strip()
-                wrapped = "\n".join(_wrapped(rest, _CONDITION_WIDTH))
+                wrapped = "\n".join(_wrap(rest, _CONDITION_WIDTH))
                 box.children.append(self.box(child, wrapped, left))
         return box
 
@@ -186,9 +186,9 @@ class _Words:
                 return []
             nothing = self.model.share_of_scores == 1.0
             return ["the uncalibrated scores" if nothing else "no share of its own"]
-        names = [shortened(label, _LONGEST_CLASS) for label in self.classes]
+        names = [shorten(label, _LONGEST_CLASS) for label in self.classes]
         every = formulas(self.model, node, names, self.decimals)
-        lines = [line for each in every[: self.max_formulas] for line in _wrapped_formula(each)]
+        lines = [line for each in every[: self.max_formulas] for line in _wrap_formula(each)]
         more = len(every) - self.max_formulas
         return [*lines, f"… {more} more class{'es' if more > 1 else ''}"] if more > 0 else lines
 
@@ -208,14 +208,14 @@ class _Words:
         return n_leaves
 
 
-def _wrapped(text: str, width: int) -> list[str]:
+def _wrap(text: str, width: int) -> list[str]:
     return textwrap.wrap(text, width, max_lines=_MOST_LINES, placeholder=" …") or [text]
 
 
-def _wrapped_formula(formula: str) -> list[str]:
+def _wrap_formula(formula: str) -> list[str]:
     """A formula in lines that begin with a sign, the first one apart."""
     terms = re.split(r" (?=[+-] (?:\d|log p))", formula)
-    # What textwrap must not take for the end of a line is not a plain space.
+    # Textwrap breaks lines at plain spaces only.
     joined = " ".join(term.replace(" ", "\u00a0") for term in terms)
     indent = "\u00a0" * (formula.index("=") + 2)
     lines = textwrap.wrap(
