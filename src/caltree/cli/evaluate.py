@@ -1,4 +1,4 @@
-"""`caltree evaluate`: what calibration is worth on rows that were held out."""
+"""`caltree evaluate`: metrics before and after calibration, on held-out rows."""
 
 from __future__ import annotations
 
@@ -54,23 +54,23 @@ def evaluate(
     """
     from .errors import working
     from .io.sources import open_source
-    from .model_rows import judge, label_and_weight
+    from .model_rows import label_and_weight, predict_labelled
     from .models import read_model
 
     known = read_model(model)
     columns = known.with_columns(scores, attributes)
     with open_source(table, format) as source:
-        judged = judge(known, label_and_weight(columns, source, label, weight), source)
+        found = predict_labelled(known, label_and_weight(columns, source, label, weight), source)
     with working(f"measure {table}"):
         classes = known.calibrator.classes_
-        figures = measure(judged.y, judged.before, judged.after, classes, judged.weights)
+        figures = measure(found.y, found.before, found.after, classes, found.weights)
     if as_json:
-        found = {"model": model, "table": table, "rows": len(judged.y), "measures": figures}
-        click.echo(json.dumps(found, indent=2))
+        plain = {"model": model, "table": table, "rows": len(found.y), "measures": figures}
+        click.echo(json.dumps(plain, indent=2))
         return
     from rich.console import Console
 
-    click.echo(f"{len(judged.y):,} rows of {table}:")
+    click.echo(f"{len(found.y):,} rows of {table}:")
     Console().print(as_table(figures))
 
 

@@ -29,7 +29,7 @@ from .report import check_report, write_report
 
 if TYPE_CHECKING:
     from .io.sources import Source
-    from .model_rows import Labelled
+    from .model_rows import LabelledRows
 
 CALIBRATORS = ("tree", "forest", "platt", "isotonic", "published")
 _DEFAULT_HOLDOUT = 0.2
@@ -173,14 +173,14 @@ def carry_out(request: Request) -> None:
         write_report(calibrator, held_out, request.report, title=source.name)
     write_model(calibrator, columns, request.out)
     if not request.quiet:
-        _say(request, calibrator, columns, fitted_to, held_out)
+        _print_summary(request, calibrator, columns, fitted_to, held_out)
 
 
-def read_training(request: Request, source: Source) -> tuple[Columns, Labelled]:
+def read_training(request: Request, source: Source) -> tuple[Columns, LabelledRows]:
     """The rows to learn from, and which columns they are in."""
     from .io import convert
     from .io.convert import Where
-    from .model_rows import Labelled, whole_table
+    from .model_rows import LabelledRows, whole_table
 
     label = request.label or guess_label(source.columns, source.name)
     named = [name for name in (label, request.weight) if name is not None]
@@ -206,7 +206,7 @@ def read_training(request: Request, source: Source) -> tuple[Columns, Labelled]:
     weights = None
     if weight is not None:
         weights = convert.weights(batch.column(weight), Where(source.name, weight))
-    return columns, Labelled(_attributes(request, columns, source, batch), y, matrix, weights)
+    return columns, LabelledRows(_attributes(request, columns, source, batch), y, matrix, weights)
 
 
 def make_calibrator(request: Request, columns: Columns) -> Any:
@@ -228,7 +228,7 @@ def make_calibrator(request: Request, columns: Columns) -> Any:
 
 
 def _columns(request: Request, source: Source, label: str, scores: tuple[str, ...]) -> Columns:
-    """All columns; without --attributes these are those that are nothing else."""
+    """The columns by role; without --attributes, all columns without another role are used."""
     taken = {label, *scores, request.weight, *(request.exclude or ())}
     source.check(*(request.exclude or ()))
     attributes = request.attributes or tuple(n for n in source.columns if n not in taken)
@@ -268,7 +268,7 @@ def _attributes(request: Request, columns: Columns, source: Source, batch: Any) 
         if name in (request.categorical or ()) and source.is_text:
             found[name] = convert.texts(column, where)
         elif source.is_text:
-            found[name] = convert.guessed(column, where)
+            found[name] = convert.guess_type(column, where)
         else:
             found[name] = convert.as_given(column, where)
         convert.check_finite(found[name], where)
@@ -285,7 +285,7 @@ def _warn_of_first_class(scores: tuple[str, ...], classes: list[Any]) -> None:
         )
 
 
-def _split(rows: Labelled, request: Request) -> tuple[Labelled, Labelled | None]:
+def _split(rows: LabelledRows, request: Request) -> tuple[LabelledRows, LabelledRows | None]:
     if not request.holdout:
         return rows, None
     from sklearn.model_selection import train_test_split
@@ -300,8 +300,12 @@ def _split(rows: Labelled, request: Request) -> tuple[Labelled, Labelled | None]
     return rows.take(np.sort(kept)), rows.take(np.sort(held_out))
 
 
-def _say(
-    request: Request, calibrator: Any, columns: Columns, rows: Labelled, held_out: Labelled | None
+def _print_summary(
+    request: Request,
+    calibrator: Any,
+    columns: Columns,
+    rows: LabelledRows,
+    held_out: LabelledRows | None,
 ) -> None:
     from rich.console import Console
 

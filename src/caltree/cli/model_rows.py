@@ -74,7 +74,7 @@ class Inputs:
 
 
 @dataclass(frozen=True)
-class Judged:
+class Predictions:
     """Labels, and probabilities before and after calibration."""
 
     y: npt.NDArray[Any]
@@ -84,7 +84,7 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Labelled:
+class LabelledRows:
     """Rows of a file with their labels."""
 
     table: Any
@@ -92,9 +92,9 @@ class Labelled:
     scores: Floats
     weights: Floats | None
 
-    def take(self, chosen: npt.NDArray[np.intp]) -> Labelled:
+    def take(self, chosen: npt.NDArray[np.intp]) -> LabelledRows:
         """Some of the rows."""
-        return Labelled(
+        return LabelledRows(
             None if self.table is None else self.table.take(chosen),
             self.y[chosen],
             self.scores[chosen],
@@ -102,8 +102,8 @@ class Labelled:
         )
 
 
-def judge(model: Model, columns: Columns, source: Source) -> Judged:
-    """Calibrate a whole file, keeping nothing but labels and probabilities."""
+def predict_labelled(model: Model, columns: Columns, source: Source) -> Predictions:
+    """Calibrate a whole file, keeping nothing but labels, weights and probabilities."""
     inputs = Inputs.of(model, columns, source)
     parts = []
     for first, batch in source.rows():
@@ -113,16 +113,16 @@ def judge(model: Model, columns: Columns, source: Source) -> Judged:
         parts.append((*_labels_and_weights(model, columns, source, batch, first), before, after))
     y, weight, before, after = (_concatenate(part) for part in zip(*parts, strict=True))
     _check_rows(source, len(y))
-    return Judged(y, before, after, weight)
+    return Predictions(y, before, after, weight)
 
 
-def read_labelled(model: Model, columns: Columns, source: Source) -> Labelled:
-    """A whole file in memory, as the model learned its columns."""
+def read_labelled(model: Model, columns: Columns, source: Source) -> LabelledRows:
+    """Read a whole file into memory, its columns of the types that the model learned."""
     inputs = Inputs.of(model, columns, source)
     batch = whole_table(source)
     scores = inputs.scores(batch, 1)
     y, weight = _labels_and_weights(model, columns, source, batch, 1)
-    return Labelled(inputs.table(inputs.convert(batch, 1)), y, scores, weight)
+    return LabelledRows(inputs.table(inputs.convert(batch, 1)), y, scores, weight)
 
 
 def label_and_weight(

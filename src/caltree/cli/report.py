@@ -63,7 +63,7 @@ def report(
 
 
 def check_report(out: str) -> None:
-    """Ask for what a report needs before any work is done."""
+    """Check that a report can be made, before any work is done."""
     from ..report import report  # noqa: F401  # asked for before any work is done
 
     if Path(out).suffix.lower() not in (".html", ".htm"):

@@ -29,7 +29,7 @@ _MOST_NAMES = 8
 )
 @options.as_json
 def show(model: str, max_depth: int | None, as_json: bool) -> None:
-    """Say what a model is, what was chosen, and show its tree.
+    """Describe a model and its choices, and show its tree.
 
     S is a score as log-odds; the probabilities of a node are the softmax of its F, and a node with
     a share has that say in the average over the way from the root to a leaf.

@@ -1,4 +1,4 @@
-"""Where output may go; what speaks against it is said before any work is done."""
+"""Checks of the output, made before any work is done."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .formats import STANDARD, Format
 
 
 def check_target(path: str, *inputs: str | None) -> None:
-    """Refuse a place that cannot be written to, and what is being read."""
+    """Refuse a path that cannot be written to, and one that is read."""
     if path == STANDARD:
         return
     if Path(path).is_dir():
@@ -35,7 +35,7 @@ def check_target(path: str, *inputs: str | None) -> None:
 
 
 def check_terminal(path: str, file_format: Format) -> None:
-    """Refuse to fill a terminal with bytes that nobody can read."""
+    """Refuse to write a binary format to a terminal."""
     binary = file_format.name not in ("csv", "jsonl")
     if path == STANDARD and binary and is_terminal():
         raise click.UsageError(
