@@ -109,7 +109,7 @@ def cost_of_histograms(folder: str, n_jobs: int) -> None:
     from caltree import CalibrationTree
     from caltree.metrics import rmse
     from caltree.paper.datasets import load
-    from caltree.paper.protocol import calibrated, outer_folds, score
+    from caltree.paper.protocol import calibrate, outer_folds, score
 
     print(
         f"\nRMSE with and without histograms, mean of {N_FOLDS} folds and of {len(SEEDS)} deals "
@@ -128,7 +128,7 @@ def cost_of_histograms(folder: str, n_jobs: int) -> None:
                 scored = score(data, MAKERS[learner](1), rows, 1)
                 for histograms, seed in product(found, SEEDS):
                     tree = CalibrationTree(histograms=histograms, random_state=seed, n_jobs=n_jobs)
-                    p = calibrated(scored, tree, data.classes)
+                    p = calibrate(scored, tree, data.classes)
                     found[histograms].append(rmse(scored.y_test, p, labels=list(data.classes)))
             without, with_them = (float(np.mean(found[key])) for key in (False, True))
             worst = max(worst, with_them - without)

@@ -67,7 +67,7 @@ def to_data_set(name: str, table: Table, where: str) -> DataSet:
 
 
 def require(module: str) -> Any:
-    """Import what the experiments need and the rest of the package does not."""
+    """Import a package that only the experiments need."""
     try:
         return importlib.import_module(module)
     except ImportError:

@@ -29,7 +29,7 @@ _MOST_CLASSES = 50
 
 @dataclass(frozen=True)
 class _Source:
-    """Where a data set comes from, and what to do with the columns that it has there."""
+    """The source of a data set, and how its columns are used."""
 
     openml: int | None = None
     openml_name: str = ""
@@ -113,12 +113,12 @@ def load(name: str, data_dir: str | os.PathLike[str] | None = None) -> DataSet:
     source = _SOURCES[name]
     path = _locate(name, data_dir)
     if path is None and name == "led24":
-        return _compared(led24(), source)
+        return _note_differences(led24(), source)
     if path is None:
         table, where = _fetch(name, source), f"OpenML's data set {source.openml}"
     else:
         table, where = _read_arff(path, source), str(path)
-    return _compared(to_data_set(name, _with_classes(table, source, where), where), source)
+    return _note_differences(to_data_set(name, _with_classes(table, source, where), where), source)
 
 
 def check_available(names: Sequence[str], data_dir: str | os.PathLike[str] | None = None) -> None:
@@ -138,8 +138,8 @@ def check_available(names: Sequence[str], data_dir: str | os.PathLike[str] | Non
         raise FileNotFoundError((several if len(problems) > 1 else "") + first)
 
 
-def _compared(data_set: DataSet, source: _Source) -> DataSet:
-    """With a note for each difference from the paper."""
+def _note_differences(data_set: DataSet, source: _Source) -> DataSet:
+    """Add a note for each difference from the paper."""
     size = sizes()[data_set.name]
     n_rows, n_attributes = data_set.X.shape
     counts = (
@@ -276,7 +276,7 @@ def _fetch(name: str, source: _Source) -> Table:
 
 
 def _from_bunch(bunch: Any, source: _Source) -> Table:
-    """What scikit-learn made of a data set of OpenML, as a table."""
+    """The table of a data set of OpenML that scikit-learn has read."""
     found, names = bunch.details["name"], bunch.feature_names
     if found.lower() != source.openml_name.lower():
         raise ValueError(f"it is {found!r} instead of {source.openml_name!r}")

@@ -14,7 +14,7 @@ from ..tree import CalibrationTree
 from .data import DataSet
 from .generators import rdg1
 from .learners import NaiveBayes
-from .protocol import CALIBRATORS, calibrated, outer_folds, score, seed_of
+from .protocol import CALIBRATORS, calibrate, outer_folds, score, seed_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +47,7 @@ def reliability_figure(data: dict[str, DataSet], *, n_folds: int = 10, seed: int
     figure = Figure(figsize=(11, 2.6 * len(data)), dpi=120, layout="constrained")
     grid = figure.subplots(len(data), len(_COLUMNS), sharex=True, sharey=True, squeeze=False)
     for row, (name, binary) in zip(grid, two_classes.items(), strict=True):
-        probabilities, truth = _pooled(binary, n_folds, seed)
+        probabilities, truth = _pool_folds(binary, n_folds, seed)
         for axes, (calibrator, title) in zip(row, _COLUMNS.items(), strict=True):
             _draw_diagram(axes, truth, probabilities[calibrator])
             if axes.get_subplotspec().is_first_row():
@@ -66,13 +66,13 @@ def _two_classes(data: DataSet) -> DataSet:
     return DataSet(data.name, data.X[rows], data.y[rows], tuple(chosen), data.notes)
 
 
-def _pooled(data: DataSet, n_folds: int, seed: int) -> tuple[dict[str, Floats], Any]:
+def _pool_folds(data: DataSet, n_folds: int, seed: int) -> tuple[dict[str, Floats], Any]:
     """The probability of the second class in every test row of one run, by calibrator."""
     probabilities = {name: np.empty(len(data.y)) for name in _COLUMNS}
     for number, fold in enumerate(outer_folds(data.y, 0, n_folds, seed)):
         scored = score(data, NaiveBayes(), fold, seed_of(data.name, 0, number, seed))
         for name, pooled in probabilities.items():
-            pooled[fold[1]] = calibrated(scored, CALIBRATORS[name](), data.classes)[:, 1]
+            pooled[fold[1]] = calibrate(scored, CALIBRATORS[name](), data.classes)[:, 1]
     return probabilities, data.y == data.classes[1]
 
 

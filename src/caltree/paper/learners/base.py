@@ -1,4 +1,4 @@
-"""What the learners share: reading tables and labels, and predicting the likeliest class."""
+"""The base of the learners: reads tables and labels, and predicts the likeliest class."""
 
 from __future__ import annotations
 
@@ -50,18 +50,7 @@ class Learner(ClassifierMixin, BaseEstimator):
         return self._attributes.encode(X)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The likeliest class of each row.
-
-        Parameters
-        ----------
-        X : table of shape (n, d)
-            The attributes, as for `fit`.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            Labels out of `classes_`; the first of equally likely ones.
-        """
+        """The likeliest class of each row, the first of equally likely ones."""
         best = self._class_scores(X).argmax(axis=1)
         predicted: npt.NDArray[Any] = self.classes_[best]
         return predicted

@@ -1,4 +1,4 @@
-"""What the splits of some rows would gain, from columns sorted once."""
+"""The gains of splits of some rows, from columns sorted once."""
 
 from __future__ import annotations
 
