@@ -229,8 +229,8 @@ def test_an_interrupted_demonstration_has_the_code_of_others(run, monkeypatch):
 
 def test_a_missing_pyarrow_is_named(monkeypatch, model):
     monkeypatch.setattr(sys, "argv", ["caltree", "apply", str(model), "a.csv", "--out", "b.csv"])
-    for name in ("sources", "streaming", "sinks", "convert"):
-        monkeypatch.delitem(sys.modules, f"caltree.cli.io.{name}", raising=False)
+    for name in ("io.sources", "io.sinks", "io.convert", "model_rows", "streaming"):
+        monkeypatch.delitem(sys.modules, f"caltree.cli.{name}", raising=False)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(
         SystemExit, match=r'pyarrow is not installed; run: pip install "caltree\[cli'

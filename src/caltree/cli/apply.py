@@ -52,9 +52,9 @@ def apply(
       caltree apply model.json new.parquet --out calibrated.parquet
     """
     from .io.sources import open_source
-    from .io.streaming import calibrate
     from .io.targets import check_target, check_terminal
     from .models import read_model
+    from .streaming import calibrate
 
     check_target(out, table, model)
     known = read_model(model)

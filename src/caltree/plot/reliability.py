@@ -287,18 +287,12 @@ class ReliabilityDisplay:
         _check_confidence(confidence)
         style = Style.from_kwargs(_check_name(self.name if name is None else name), kwargs)
         panels = Panels.make(axes, list(self.curves), self.kind, histogram)
-        bands = [
-            None
-            if confidence is None
-            else wilson_interval(curve.observed, curve.weight, confidence)
-            for curve in self.curves.values()
-        ]
-        drawn = [
-            panel.draw(curve, band, self.histograms[label], ref_line, style)
-            for panel, (label, curve), band in zip(
-                panels.panels, self.curves.items(), bands, strict=True
-            )
-        ]
+        drawn = []
+        for panel, (label, curve) in zip(panels.panels, self.curves.items(), strict=True):
+            band = None
+            if confidence is not None:
+                band = wilson_interval(curve.observed, curve.weight, confidence)
+            drawn.append(panel.draw(curve, band, self.histograms[label], ref_line, style))
         panels.finish(several)
         self.figure_ = panels.panels[0].axes.figure
         lines, artists = (list(part) for part in zip(*drawn, strict=True))

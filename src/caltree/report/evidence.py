@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -13,7 +13,7 @@ from .. import __version__
 from .._fitted.conditions import short
 from .._training.do_no_harm import row_losses
 from ..forest import CalibrationForest
-from ..metrics import brier_score, brier_split, expected_calibration_error
+from ..metrics import brier_split, expected_calibration_error
 from ..scaling import IdentityCalibrator, IsotonicScaling, PlattScaling
 from ..tree import CalibrationTree
 from .inputs import Rows
@@ -102,58 +102,34 @@ def _verdict(gains: dict[str, dict[str, Any]]) -> str:
 
 def _metrics(rows: Rows, gains: dict[str, dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """The metrics before and after; less is better, but for accuracy."""
-    n_classes, labels = len(rows.classes), rows.labels
-    given = {"sample_weight": rows.weights, "labels": np.arange(n_classes)}
-    bins = {"n_bins": n_bins(float(rows.weights.sum()), _MOST_BINS)}
+    labels, both = rows.labels, (rows.before, rows.after)
+    given: dict[str, Any] = {"sample_weight": rows.weights, "labels": np.arange(len(rows.classes))}
+    errors = {**given, "n_bins": n_bins(float(rows.weights.sum()), _MOST_BINS)}
 
-    def both(name: str, words: str, measure: Any, **options: Any) -> dict[str, Any]:
-        before, after = (measure(labels, p, **given, **options) for p in (rows.before, rows.after))
-        return {"name": name, "words": words, "before": before, "after": after, "less": True}
+    def metric(name: str, words: str, pair: Sequence[float], less: bool = True) -> dict[str, Any]:
+        return {"name": name, "words": words, "before": pair[0], "after": pair[1], "less": less}
 
-    for name, key, words in (
-        ("RMSE", "rmse", "root of the mean squared error of the probabilities"),
-        ("Log loss", "log_loss", "how surprised the probabilities are by what happens"),
-    ):
-        means = {when: gains[key][when] for when in ("before", "after")}
-        yield {"name": name, "words": words, **means, "less": True}
-    yield both("Brier score", "mean squared error, summed over the classes", brier_score)
-    split = both("", "", brier_split)
-    for name, part, words in (
-        ("– of it calibration", "calibration", "what putting the probabilities right would gain"),
-        ("– of it refinement", "refinement", "what would be left: how well they tell rows apart"),
-    ):
-        yield {
-            **split,
-            "name": name,
-            "words": words,
-            "before": getattr(split["before"], part),
-            "after": getattr(split["after"], part),
-        }
-    yield both(
-        "Calibration error",
-        "mean distance between probability and observed frequency",
-        expected_calibration_error,
-        **bins,
-    )
-    if n_classes > 2:
-        yield both(
-            "Calibration error of the answer",
-            "the same, of the most probable class alone",
-            expected_calibration_error,
-            kind="top_label",
-            **bins,
-        )
-    right = [
-        float(np.average(p.argmax(axis=1) == labels, weights=rows.weights))
-        for p in (rows.before, rows.after)
-    ]
-    yield {
-        "name": "Accuracy",
-        "words": "how often the most probable class is the right one; more is better",
-        "before": right[0],
-        "after": right[1],
-        "less": False,
-    }
+    words = "root of the mean squared error of the probabilities"
+    yield metric("RMSE", words, [gains["rmse"][when] for when in ("before", "after")])
+    words = "how surprised the probabilities are by what happens"
+    yield metric("Log loss", words, [gains["log_loss"][when] for when in ("before", "after")])
+    splits = [brier_split(labels, p, **given) for p in both]
+    words = "mean squared error, summed over the classes"
+    yield metric("Brier score", words, [split.score for split in splits])
+    words = "what putting the probabilities right would gain"
+    yield metric("– of it calibration", words, [split.calibration for split in splits])
+    words = "what would be left: how well they tell rows apart"
+    yield metric("– of it refinement", words, [split.refinement for split in splits])
+    words = "mean distance between probability and observed frequency"
+    found = [expected_calibration_error(labels, p, **errors) for p in both]
+    yield metric("Calibration error", words, found)
+    if len(rows.classes) > 2:
+        words = "the same, of the most probable class alone"
+        found = [expected_calibration_error(labels, p, kind="top_label", **errors) for p in both]
+        yield metric("Calibration error of the answer", words, found)
+    words = "how often the most probable class is the right one; more is better"
+    found = [float(np.average(p.argmax(axis=1) == labels, weights=rows.weights)) for p in both]
+    yield metric("Accuracy", words, found, less=False)
 
 
 def _choice(calibrator: Any) -> dict[str, Any]:

@@ -12,14 +12,14 @@ import numpy as np
 import pyarrow as pa
 from joblib import cpu_count
 
-from ..columns import Columns
-from ..errors import CommandError
-from ..model_rows import Inputs
-from ..models import Model
-from ..progress import progress
-from .formats import Format
-from .sinks import open_sink
-from .sources import Source
+from .columns import Columns
+from .errors import CommandError
+from .io.formats import Format
+from .io.sinks import open_sink
+from .io.sources import Source
+from .model_rows import Inputs
+from .models import Model
+from .progress import progress
 
 _MOST_THREADS = 4  # one thread reads and writes, and that does not keep more of them busy
 
