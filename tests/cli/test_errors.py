@@ -1,4 +1,4 @@
-"""What is wrong with files, models and options: one line each, and nothing left behind."""
+"""Errors of files, models and options: one line each, and nothing left behind."""
 
 import json
 import os
