@@ -12,8 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 from ._base import Calibrator, Training
 from ._fitted.segments import segment_table
 from ._inputs import attributes
+from ._inputs.arrays import Floats
 from ._inputs.attributes import Attributes
-from ._inputs.parameters import Floats, check_count, check_weights, known_labels
+from ._inputs.labels import check_weights, known_labels
+from ._inputs.parameters import check_count
 from ._inputs.scores import as_score_matrix, offset, regressors, uncalibrated
 from ._inputs.tables import read_table
 from ._training.settings import Problem

@@ -11,8 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._fitted import storage
 from ._fitted.fingerprint import Hashes, Sketch, calibration_hashes
+from ._inputs.arrays import Floats, Labels, Mask
 from ._inputs.indexing import count_rows
-from ._inputs.parameters import Floats, Labels, Mask, check_labels, check_weights, warn_of_few_rows
+from ._inputs.labels import check_labels, check_weights, warn_of_few_rows
 from ._inputs.scores import ScoreType, as_score_matrix, resolve_score_type
 
 if TYPE_CHECKING:

@@ -35,9 +35,11 @@ from ._classifier.out_of_fold import (
     usable,
 )
 from ._fitted.fingerprint import Sketch, table_hashes
+from ._inputs.arrays import Floats, Mask
 from ._inputs.indexing import Columns, count_rows, take_rows
-from ._inputs.parameters import Mask, check_choice, check_jobs, check_labels, check_weights
-from ._inputs.scores import Floats, ScoreType
+from ._inputs.labels import check_labels, check_weights
+from ._inputs.parameters import check_choice, check_jobs
+from ._inputs.scores import ScoreType
 from .tree import CalibrationTree
 
 _COMBINATIONS = ("side_by_side", "average")

@@ -8,11 +8,12 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ._inputs.parameters import check_choice, check_count, check_weights
+from ._inputs.arrays import Classes, Floats, Mask
+from ._inputs.labels import check_weights
+from ._inputs.parameters import check_choice, check_count
 from .reliability import Norm, Strategy, calibration_error, reliability_curve
 
 Kind: TypeAlias = Literal["classwise", "top_label"]
-Floats: TypeAlias = npt.NDArray[np.float64]
 
 _SUM_TOLERANCE = 1e-3
 
@@ -297,9 +298,7 @@ def _brier_score(rows: _Rows) -> float:
     return error / 2.0 if rows.probabilities.shape[1] == 2 else error
 
 
-def _recalibrate(
-    truth: npt.NDArray[np.bool_], probability: Floats, weights: Floats | None
-) -> Floats:
+def _recalibrate(truth: Mask, probability: Floats, weights: Floats | None) -> Floats:
     from sklearn.isotonic import IsotonicRegression
 
     # Ranks, because scikit-learn takes values that differ by less than 1e-15 for equal.
@@ -308,7 +307,7 @@ def _recalibrate(
     return np.asarray(fitted, dtype=np.float64)
 
 
-def events(rows: _Rows, kind: Kind) -> Iterator[tuple[npt.NDArray[np.bool_], Floats]]:
+def events(rows: _Rows, kind: Kind) -> Iterator[tuple[Mask, Floats]]:
     """What may happen in each row, and its probability."""
     if kind == "top_label":
         top = rows.probabilities.argmax(axis=1)
@@ -330,7 +329,7 @@ def check_rows(y_true: Any, y_prob: Any, sample_weight: Any, labels: Any) -> _Ro
     return _Rows(columns_of(truth, classes), probabilities, weights)
 
 
-def check_classes(truth: npt.NDArray[Any], labels: Any) -> npt.NDArray[Any]:
+def check_classes(truth: Classes, labels: Any) -> Classes:
     """The classes that the columns stand for."""
     try:
         classes = np.unique(truth)
@@ -383,7 +382,7 @@ def _check_probabilities(y_prob: Any, n_rows: int, n_classes: int) -> Floats:
     return matrix
 
 
-def columns_of(truth: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+def columns_of(truth: Classes, classes: Classes) -> npt.NDArray[np.intp]:
     """The column of the class of every row."""
     try:
         order = np.argsort(classes)

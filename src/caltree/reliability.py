@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import erf
 
-from ._inputs.parameters import check_choice, check_count, check_weights
+from ._inputs.labels import check_weights
+from ._inputs.parameters import check_choice, check_count
 
 Norm: TypeAlias = Literal["l1", "l2"]
 Strategy: TypeAlias = Literal["quantile", "uniform"]

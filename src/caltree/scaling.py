@@ -6,15 +6,15 @@ from collections.abc import Callable
 from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit, log_expit, softmax
 from sklearn.utils.validation import check_is_fitted
 
 from ._base import Calibrator, Training
 from ._fitted import storage
 from ._fitted.fingerprint import Sketch
+from ._inputs.arrays import Floats, Mask
 from ._inputs.indexing import count_rows
-from ._inputs.parameters import Mask, check_choice
+from ._inputs.parameters import check_choice
 from ._inputs.scores import (
     SCORE_TYPES,
     as_score_matrix,
@@ -25,7 +25,6 @@ from ._inputs.scores import (
     uncalibrated,
 )
 
-Floats = npt.NDArray[np.float64]
 Fitted = TypeVar("Fitted")
 ScoreTypeOption = Literal["auto", "probability", "logit", "margin"]
 

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._inputs.arrays import Classes, Floats
 from .._inputs.scores import ScoreType
 
-Floats = npt.NDArray[np.float64]
-Classes = npt.NDArray[Any]
 Indices = npt.NDArray[np.intp]
 
 

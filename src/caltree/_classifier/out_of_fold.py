@@ -9,19 +9,17 @@ from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.parallel import Parallel, delayed
 
+from .._inputs.arrays import Classes, Floats, Mask, Rows
 from .._inputs.folds import split_rows
-from .._inputs.indexing import Rows, count_rows, take_columns, take_rows
-from .._inputs.parameters import Mask, check_count
+from .._inputs.indexing import count_rows, take_columns, take_rows
+from .._inputs.parameters import check_count
 from .._inputs.scores import ScoreType, log_odds
 
-Floats = npt.NDArray[np.float64]
-Classes = npt.NDArray[Any]
 Method = Literal["predict_proba", "decision_function"]
 Fold = tuple[Rows, Rows]
 

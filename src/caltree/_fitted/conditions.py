@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from .._inputs.arrays import Mask
 from .._inputs.attributes import Attribute
-from .._inputs.parameters import Mask
 from .model import TreeModel
 from .text import printable
 

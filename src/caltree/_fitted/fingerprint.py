@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtrc, betaincinv
 
-from .._inputs.scores import Floats, ScoreType
+from .._inputs.arrays import Floats
+from .._inputs.scores import ScoreType
 from .._inputs.tables import Categories, Column, Table, read_table
 
 Hashes: TypeAlias = npt.NDArray[np.uint64]

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from .. import _core
 from .._fitted.model import Arrays
-from .._inputs.parameters import Labels
+from .._inputs.arrays import Labels
 from .binning import Codes
 from .plan import Plan
 

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .._fitted.fingerprint import Smallest, calibration_hashes
+from .._inputs.arrays import Labels, Mask
 from .._inputs.attributes import Attributes
 from .._inputs.indexing import take_rows
-from .._inputs.parameters import Labels, Mask
 from .._inputs.scores import ScoreType, is_offset, offset, regressors
 from .._training.settings import scores_a_state_sees
 from .binning import Bins, sample_step

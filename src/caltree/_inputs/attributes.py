@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .arrays import Floats, Mask
 from .indexing import chosen_columns
-from .tables import Categories, Column, Floats, Mask, Table, read_table
+from .tables import Categories, Column, Table, read_table
 
 _BLOCK = 2**15  # numbers worked on at a time: few enough to stay in the processor's cache
 

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from sklearn.utils import check_random_state
 
 from .. import _core
-from .parameters import Labels, Mask, check_count
+from .arrays import Labels, Mask
+from .parameters import check_count
 
 Rows: TypeAlias = npt.NDArray[np.uint32]
 Fold: TypeAlias = tuple[Rows, Rows]

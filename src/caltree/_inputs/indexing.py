@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from .arrays import Rows
 from .tables import Table, read_table
-
-Rows = npt.NDArray[np.integer[Any]]
 
 
 def count_rows(values: Any, argument: str) -> int:

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, softmax
 
+from .arrays import Floats, Mask
 from .parameters import check_choice
 
 ScoreType: TypeAlias = Literal["probability", "logit", "margin"]
-Floats: TypeAlias = npt.NDArray[np.float64]
 
 SCORE_TYPES: tuple[str, ...] = ("auto", *get_args(ScoreType))
 _SUM_TOLERANCE = 1e-3
@@ -30,7 +30,7 @@ def as_score_matrix(
     scores: Any,
     n_rows: int | None,
     n_classes: int,
-    keep: npt.NDArray[np.bool_] | None = None,
+    keep: Mask | None = None,
     of: str = "X",
 ) -> Floats:
     """Check scores and make a matrix of them.
@@ -314,7 +314,7 @@ def _as_numbers(array: npt.NDArray[Any]) -> Floats:
     )
 
 
-def _check_finite(matrix: Floats, keep: npt.NDArray[np.bool_] | None) -> None:
+def _check_finite(matrix: Floats, keep: Mask | None) -> None:
     if np.isfinite(matrix).all():
         return
     wrong = ~np.isfinite(matrix)

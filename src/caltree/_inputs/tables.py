@@ -12,10 +12,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from .arrays import Floats, Mask
+
 Category: TypeAlias = str | bool | int | float
 Categories: TypeAlias = tuple[Category, ...]
-Floats: TypeAlias = npt.NDArray[np.float64]
-Mask: TypeAlias = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

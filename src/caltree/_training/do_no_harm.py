@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from .._inputs.parameters import Labels
+from .._inputs.arrays import Labels
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Selection: TypeAlias = list[dict[str, Any]]

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from .. import _core
 from .._fitted.model import TreeModel
+from .._inputs.arrays import Labels
 from .._inputs.attributes import Attributes
-from .._inputs.parameters import Labels
 from .._inputs.scores import is_offset
 
 Floats: TypeAlias = npt.NDArray[np.float64]

@@ -20,8 +20,9 @@ from .. import classifier
 from .._base import Calibrator
 from .._classifier.absent_classes import all_classes, present_classes, scores_of
 from .._classifier.metadata import routed, weights_of_calibration
-from .._classifier.out_of_fold import Classes, Floats, Method, refuse_pairs, score_kind
+from .._classifier.out_of_fold import Method, refuse_pairs, score_kind
 from .._fitted.fingerprint import Sketch, Smallest, table_hashes
+from .._inputs.arrays import Classes, Floats
 from .._inputs.folds import check_folds
 from .._inputs.indexing import Columns, take_rows
 from .._inputs.parameters import check_count

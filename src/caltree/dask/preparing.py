@@ -15,13 +15,13 @@ from .._histogram.chunk import Rows
 from .._histogram.plan import Plan
 from .._histogram.prepare import Kind, Part, Sample, make_plan, put_in_bins, sampled
 from .._histogram.surveys import Survey
+from .._inputs.arrays import Floats
 from .._inputs.attributes import Attributes
 from .._inputs.folds import hashed_folds
 from .._inputs.indexing import count_rows
-from .._inputs.parameters import check_classes, check_weights, labels_of_part, warn_of_few_rows
+from .._inputs.labels import check_classes, check_weights, labels_of_part, warn_of_few_rows
 from .._inputs.scores import ScoreType, as_score_matrix, resolve_score_type
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 Given: TypeAlias = tuple[Any, Any, Any, Any]
 """Attributes, labels, scores and weights, or None, of a partition."""
 

@@ -14,7 +14,8 @@ from distributed import Client
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from .._classifier.out_of_fold import Classes, Floats, Method, class_scores
+from .._classifier.out_of_fold import Method, class_scores
+from .._inputs.arrays import Classes, Floats
 from .._inputs.folds import hashed_folds
 from .._inputs.indexing import count_rows, take_rows
 from .collections import partitions, rebuilt

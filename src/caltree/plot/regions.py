@@ -16,7 +16,8 @@ from .._attribute_base import AttributeCalibrator
 from .._base import Calibrator
 from .._fitted.model import TreeModel
 from .._inputs.indexing import chosen_columns
-from .._inputs.parameters import check_count, known_labels
+from .._inputs.labels import known_labels
+from .._inputs.parameters import check_count
 from .._inputs.scores import as_score_matrix, uncalibrated
 from .._inputs.tables import Table, read_table
 from ..classifier import CalibratedClassifier

@@ -15,9 +15,10 @@ from .._base import Calibrator
 from .._fitted.conditions import short
 from .._fitted.fingerprint import Overlap, calibration_hashes, table_hashes
 from .._fitted.text import printable
+from .._inputs.arrays import Floats
 from .._inputs.attributes import Attributes, learn
 from .._inputs.indexing import count_rows, take_rows
-from .._inputs.parameters import Floats, check_weights, known_labels
+from .._inputs.labels import check_weights, known_labels
 from .._inputs.scores import as_score_matrix, uncalibrated
 from ..classifier import CalibratedClassifier
 from .intervals import Judged

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from .._inputs.parameters import Floats
+from .._inputs.arrays import Floats
 from ..reliability import calibration_error, reliability_curve
 
 CONFIDENCE = 0.95

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from .._fitted import conditions as words
 from .._fitted.model import TreeModel
 from .._fitted.segments import segments
-from .._inputs.parameters import Floats
+from .._inputs.arrays import Floats
 from ..tree import CalibrationTree
 from .inputs import Rows
 

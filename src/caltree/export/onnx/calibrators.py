@@ -11,8 +11,8 @@ import numpy as np
 
 from ..._fitted.forest_model import ForestModel
 from ..._fitted.model import TreeModel
+from ..._inputs.arrays import Floats
 from ..._inputs.attributes import Attribute
-from ..._inputs.parameters import Floats
 from ...scaling import IsotonicScaling, PlattScaling
 from .checks import Known, model_of
 from .graph import Graph

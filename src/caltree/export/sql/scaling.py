@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._inputs.parameters import Floats
+from ..._inputs.arrays import Floats
 from .dialects import Dialect, Lines, indented
 from .scores import Scores, normalised
 from .sums import LARGEST_EXPONENT, linear, sigmoid_of, softmax

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..._fitted.model import Floats, Indices
-from ..._inputs.parameters import Mask
+from ..._inputs.arrays import Mask
 from .dialects import Dialect, Lines, indented
 from .layers import Layers
 from .routes import LeafRoutes, Routes, leaf_numbers

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..._inputs import attributes
-from ..._inputs.parameters import check_labels, check_weights
+from ..._inputs.labels import check_labels, check_weights
 from ..._inputs.tables import read_table
 
 Floats = npt.NDArray[np.float64]
