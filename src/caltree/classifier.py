@@ -15,24 +15,31 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ._base import Calibrator
-from ._classifier.absent_classes import all_classes, present_classes, scores_of, with_others
-from ._classifier.metadata import routed, weights_of_calibration
+from ._classifier.absent_classes import (
+    add_absent_classes,
+    all_classes,
+    present_classes,
+    take_classes,
+)
+from ._classifier.metadata import calibrator_weights, route_metadata
 from ._classifier.out_of_fold import (
     Fold,
-    Method,
     Task,
-    class_scores,
-    combined,
+    drop_folds_of_one_class,
     keep_together,
     make_folds,
     own_params,
-    refuse_gaps,
-    refuse_pairs,
-    score_kind,
-    score_method,
-    tags_of,
+    refuse_zero_weights_of_kernels,
     train,
-    usable,
+)
+from ._classifier.response import (
+    Method,
+    choose_method,
+    class_scores,
+    combine_scores,
+    combined_score_type,
+    refuse_pairwise_margins,
+    tags_of,
 )
 from ._fitted.fingerprint import Sketch, table_hashes
 from ._inputs.arrays import Floats, Mask
@@ -56,20 +63,18 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     estimator : classifier or list of classifiers
-        What to calibrate. It is given `X` as it comes: text, categories or missing values are
-        between you and the classifier. One inside a ``FrozenEstimator`` is not fitted again, and
+        What to calibrate. It is given `X` unchanged: whether it takes text, categories or missing
+        values is up to the classifier. One inside a ``FrozenEstimator`` is not fitted again, and
         all rows are used for calibration; they should not be those it was trained on. Several
         classifiers are calibrated jointly.
     calibrator : calibrator, optional
         `CalibrationTree()` by default; or `PlattScaling`, `IsotonicScaling`,
         `IdentityCalibrator` (no calibration), or anything else with ``fit(X, y, scores)`` and
         ``predict_proba(X, scores)``.
-    cv : int, splitter, iterable of (train, test) or "prefit", default=5
+    cv : int, splitter or iterable of (train, test), default=5
         The folds of the out-of-fold scores. A number of folds is stratified, and keeps `groups`
         together if they are given. Rows that are never tested, as the first ones of a
-        ``TimeSeriesSplit``, train the classifier but not the calibrator. "prefit" says that the
-        classifier is fitted already; like a ``FrozenEstimator``, but one that cloning, as in a
-        search, does not survive.
+        ``TimeSeriesSplit``, train the classifier but not the calibrator.
     score_method : {"auto", "predict_proba", "decision_function"}, default="auto"
         Where the scores come from; "auto" prefers probabilities.
     attributes : list of names or indices, boolean mask, slice or callable, optional
@@ -187,21 +192,21 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
             The fitted classifier.
         """
         estimators, methods = self._check_estimators()
-        kind = score_kind(methods, self.combine)
-        calibrator = self._check_calibrator(kind)
+        score_type = combined_score_type(methods, self.combine)
+        calibrator = self._check_calibrator(score_type)
         columns = Columns.chosen(X, self.attributes)
         n_rows = count_rows(X, "X")
         weights = check_weights(sample_weight, n_rows)
         keep = np.ones(n_rows, dtype=bool) if weights is None else weights > 0
         own, labels = _labels_of_all_rows(y, n_rows, keep)
-        to_train = {name: e for name, e in estimators.items() if not self._is_ready(e)}
-        params, split_params = routed(self, to_train, n_rows, weights, groups, fit_params)
+        to_train = {name: e for name, e in estimators.items() if not is_frozen(e)}
+        params, split_params = route_metadata(self, to_train, n_rows, weights, groups, fit_params)
         if not keep.all():
-            refuse_gaps(to_train.values())
+            refuse_zero_weights_of_kernels(to_train.values())
         _check_readable(columns.of(X), calibrator)
-        weighting = weights_of_calibration(calibrator, weights)
-        classes = all_classes(own, filter(self._is_ready, estimators.values()))
-        refuse_pairs(estimators.values(), methods, len(classes))
+        weighting = calibrator_weights(calibrator, weights)
+        classes = all_classes(own, filter(is_frozen, estimators.values()))
+        refuse_pairwise_margins(estimators.values(), methods, len(classes))
         folds = self._folds(X, labels, keep, split_params)
         rows = np.sort(np.concatenate([test for _, test in folds])) if folds else keep.nonzero()[0]
         present = present_classes(classes, labels[rows])
@@ -211,13 +216,13 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
             for (name, each), method in zip(estimators.items(), methods, strict=True)
         ]
         trained, parts = train(tasks, keep, folds, rows, classes, self.n_jobs)
-        scores = combined(parts, methods, self.combine)
+        scores = combine_scores(parts, methods, self.combine)
         if groups is not None or not isinstance(self.cv, Integral):
             keep_together(calibrator, folds, rows, labels, groups)
         calibrator.fit(
             columns.of(X if len(rows) == n_rows else take_rows(X, rows)),
             labels[rows],
-            scores=scores_of(scores, present, len(classes), kind),
+            scores=take_classes(scores, present, len(classes), score_type),
             **{name: values[rows] for name, values in weighting.items()},
         )
         self.classes_ = classes
@@ -242,7 +247,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n, m)
             One column a class, in the order of `classes_`.
         """
-        return self._calibrated(X, *self._scores(X))
+        return self._calibrate(X, *self._scores(X))
 
     def predict_log_proba(self, X: Any) -> Floats:
         """The logarithms of the calibrated probabilities; minus infinity for 0.
@@ -310,7 +315,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
     def _scores(self, X: Any) -> tuple[Floats, ScoreType]:
-        """The scores of the classifiers, and what they are."""
+        """The scores of the classifiers, and their type."""
         check_is_fitted(self)
         methods = self.score_methods_
         trained = self.estimator_ if isinstance(self.estimator_, list) else [self.estimator_]
@@ -318,15 +323,15 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
             class_scores(each, X, self.classes_, method)
             for each, method in zip(trained, methods, strict=True)
         ]
-        return combined(parts, methods, self._combine), score_kind(methods, self._combine)
+        score_type = combined_score_type(methods, self._combine)
+        return combine_scores(parts, methods, self._combine), score_type
 
-    def _calibrated(self, X: Any, scores: Floats, kind: ScoreType) -> Floats:
-        """What the scores of some rows mean."""
+    def _calibrate(self, X: Any, scores: Floats, score_type: ScoreType) -> Floats:
+        """Calibrated probabilities, given the scores of the classifiers."""
         n_classes = len(self.classes_)
-        probabilities = self.calibrator_.predict_proba(
-            self._columns.of(X), scores=scores_of(scores, self._present, n_classes, kind)
-        )
-        return with_others(probabilities, scores, self._present, n_classes, kind)
+        present = take_classes(scores, self._present, n_classes, score_type)
+        probabilities = self.calibrator_.predict_proba(self._columns.of(X), scores=present)
+        return add_absent_classes(probabilities, scores, self._present, n_classes, score_type)
 
     def _estimators(self) -> dict[str, Any]:
         if isinstance(self.estimator, list):
@@ -337,6 +342,8 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         check_choice("score_method", self.score_method, _METHODS)
         check_choice("combine", self.combine, _COMBINATIONS)
         check_jobs(self.n_jobs)
+        if isinstance(self.cv, str) and self.cv == "prefit":
+            raise ValueError("cv='prefit' is not known; use FrozenEstimator(estimator) instead")
         estimators = self._estimators()
         if not estimators:
             raise ValueError("estimator is an empty list; give at least one classifier")
@@ -345,14 +352,14 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
                 raise TypeError(
                     f"estimator must be a classifier or a list of classifiers, got {each!r}"
                 )
-            if self._is_ready(each):
-                _check_ready(each)
-        return estimators, [score_method(each, self.score_method) for each in estimators.values()]
+            if is_frozen(each):
+                _check_fitted(each)
+        return estimators, [choose_method(each, self.score_method) for each in estimators.values()]
 
-    def _check_calibrator(self, kind: ScoreType) -> Any:
-        """A copy of the calibrator, told what the scores are."""
+    def _check_calibrator(self, score_type: ScoreType) -> Any:
+        """Check the calibrator, and return a copy of it that knows the type of the scores."""
         if self.calibrator is None:
-            return CalibrationTree(score_type=kind, n_jobs=self.n_jobs)
+            return CalibrationTree(score_type=score_type, n_jobs=self.n_jobs)
         found = self.calibrator
         fits = not isinstance(found, type) and has_fit_parameter(found, "scores")
         if not fits or not hasattr(found, "predict_proba"):
@@ -364,19 +371,15 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         if isinstance(calibrator, Calibrator):
             calibrator.check_parameters()
         if own_params(calibrator).get("score_type") == "auto":
-            calibrator.set_params(score_type=kind)
+            calibrator.set_params(score_type=score_type)
         return calibrator
-
-    def _is_ready(self, estimator: Any) -> bool:
-        """Whether a classifier is to be used as it is."""
-        return isinstance(estimator, FrozenEstimator) or _is_prefit(self.cv)
 
     def _folds(
         self, X: Any, labels: npt.NDArray[Any], keep: Mask, split_params: dict[str, Any]
     ) -> list[Fold]:
-        if all(map(self._is_ready, self._estimators().values())):
+        if all(map(is_frozen, self._estimators().values())):
             return []
-        return usable(make_folds(self.cv, X, labels, keep, split_params), labels)
+        return drop_folds_of_one_class(make_folds(self.cv, X, labels, keep, split_params), labels)
 
     def _set_features(self, estimator: Any) -> None:
         for name in ("n_features_in_", "feature_names_in_"):
@@ -405,19 +408,21 @@ def _sketch(X: Any, codes: npt.NDArray[np.intp], keep: Mask) -> Sketch | None:
     return None if hashes is None else Sketch.of(hashes[keep])
 
 
-def _is_prefit(cv: Any) -> bool:
-    return isinstance(cv, str) and cv == "prefit"
+def is_frozen(estimator: Any) -> bool:
+    """Whether a classifier is fitted already and stays so."""
+    return isinstance(estimator, FrozenEstimator)
 
 
-def _check_ready(estimator: Any) -> None:
+def _check_fitted(frozen: FrozenEstimator) -> None:
+    estimator = frozen.estimator
     if not hasattr(estimator, "__sklearn_tags__"):
-        return  # Only a classifier of scikit-learn's kind tells.
+        return  # Other classifiers than scikit-learn's do not tell.
     try:
         check_is_fitted(estimator)
     except NotFittedError:
         raise NotFittedError(
-            f"{type(estimator).__name__} is to be used as it is, but it is not fitted; fit it "
-            "first, and freeze it with FrozenEstimator where it is cloned, as in a search"
+            f"FrozenEstimator({type(estimator).__name__}()) is not fitted; fit the classifier "
+            "before it is frozen"
         ) from None
 
 

@@ -73,14 +73,14 @@ def test_dataframes_weights_and_chosen_columns(client):
 
 def test_a_class_that_no_calibration_row_has(client):
     X, y = plain_rows(3)
-    ready = GaussianNB().fit(X, y)
+    frozen = FrozenEstimator(GaussianNB().fit(X, y))
     some = y != "perhaps"
-    expected = LocalClassifier(FrozenEstimator(ready), LocalTree(histograms=True, **QUICK))
+    expected = LocalClassifier(frozen, LocalTree(histograms=True, **QUICK))
     sizes = (100, int(some.sum()) - 100)
     with pytest.warns(UserWarning, match="no calibration row has the classes"):
         expected.fit(X[some], y[some])
     with pytest.warns(UserWarning, match="no calibration row has the classes"):
-        model = calibrated(ready, cv="prefit")
+        model = calibrated(frozen)
         model.fit(divided(X[some], sizes), divided(y[some], sizes))
     assert model.classes_.tolist() == ["no", "perhaps", "yes"]
     rows = divided(X, SIZES)
@@ -163,7 +163,7 @@ def test_lightgbm(client):
         ({"estimator": FrozenEstimator(GaussianNB())}, NotFittedError, "is not fitted"),
         ({"calibrator": PlattScaling()}, TypeError, r"PlattScaling does not take Dask.*use caltr"),
         ({"calibrator": LogisticRegression()}, TypeError, "calibrator must have fit"),
-        ({"cv": 1}, ValueError, "cv must be 'prefit' or a whole number from 2"),
+        ({"cv": 1}, ValueError, "cv must be a whole number from 2"),
         ({"score_method": "none"}, ValueError, "score_method must be one of"),
         ({"attributes": [3]}, ValueError, "attributes has the index 3, but X has 3 columns"),
     ],

@@ -18,12 +18,12 @@ SCORE_TYPES: tuple[str, ...] = ("auto", *get_args(ScoreType))
 _SUM_TOLERANCE = 1e-3
 EXTREMES = ("clip", "published")
 # Beyond this only the sign of a score means anything; its square is still a finite number.
-_LARGEST_SCORE = 1e100
+LARGEST_SCORE = 1e100
 # What lies closest to 1 is this far from it.
-_SMALLEST_PROBABILITY = 2.0**-53
-_LARGEST_LOG_ODDS = math.log((1.0 - _SMALLEST_PROBABILITY) / _SMALLEST_PROBABILITY)
+SMALLEST_PROBABILITY = 2.0**-53
+LARGEST_LOG_ODDS = math.log((1.0 - SMALLEST_PROBABILITY) / SMALLEST_PROBABILITY)
 # Probabilities whose sum is as close to 1 as this are left as they are.
-_FARTHEST_FROM_ONE = 1e-12
+SUM_ROUNDING = 1e-12
 
 
 def as_score_matrix(
@@ -131,11 +131,11 @@ def log_odds(matrix: Floats, score_type: ScoreType, extremes: str = "published")
     """
     if score_type != "probability":
         clipped = np.empty(matrix.shape, order="F")
-        return np.clip(matrix, -_LARGEST_SCORE, _LARGEST_SCORE, out=clipped)
+        return np.clip(matrix, -LARGEST_SCORE, LARGEST_SCORE, out=clipped)
     check_probabilities(matrix)
     odds = np.array(matrix, order="F")
     if extremes == "clip":
-        np.clip(odds, _SMALLEST_PROBABILITY, 1.0 - _SMALLEST_PROBABILITY, out=odds)
+        np.clip(odds, SMALLEST_PROBABILITY, 1.0 - SMALLEST_PROBABILITY, out=odds)
     else:
         np.copyto(odds, 0.00001, where=odds == 0.0)
         np.copyto(odds, 0.99999, where=odds == 1.0)
@@ -163,7 +163,7 @@ def regressors(matrix: Floats, n_classes: int, score_type: ScoreType, extremes: 
         return log_odds(matrix, score_type, extremes)
     if score_type == "logit":
         if matrix.shape[1] == 1:
-            return np.asfortranarray(np.clip(matrix, -_LARGEST_LOG_ODDS, _LARGEST_LOG_ODDS))
+            return np.asfortranarray(np.clip(matrix, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS))
         # What counts is the softmax: a constant in all logits of a row says nothing.
         blocks = matrix.reshape(len(matrix), -1, n_classes)
         matrix = softmax(blocks, axis=2).reshape(matrix.shape)
@@ -171,7 +171,7 @@ def regressors(matrix: Floats, n_classes: int, score_type: ScoreType, extremes: 
     if n_classes > 2:
         # With these any sharpness of all classes together is within reach, as it is not with
         # log-odds, and the classes of a sure row stay in their order.
-        return np.asfortranarray(np.log(np.maximum(matrix, _SMALLEST_PROBABILITY)))
+        return np.asfortranarray(np.log(np.maximum(matrix, SMALLEST_PROBABILITY)))
     return log_odds(matrix[:, 1:] if matrix.shape[1] == 2 else matrix, "probability", extremes)
 
 
@@ -202,7 +202,7 @@ def uncalibrated(matrix: Floats, n_classes: int, score_type: ScoreType) -> Float
 def normalised(values: Floats) -> Floats:
     """Each row divided by its sum, if that is not 1 already; 0 everywhere is as good as equal."""
     sums = values.sum(axis=1, keepdims=True)
-    divisors = np.where(np.abs(sums - 1.0) > _FARTHEST_FROM_ONE, sums, 1.0)
+    divisors = np.where(np.abs(sums - 1.0) > SUM_ROUNDING, sums, 1.0)
     probabilities = np.full(values.shape, 1.0 / values.shape[1])
     np.divide(values, divisors, out=probabilities, where=sums > 0)
     return probabilities
@@ -232,7 +232,7 @@ def offset(matrix: Floats, n_classes: int, score_type: ScoreType, odds: Floats) 
     probabilities = uncalibrated(matrix, n_classes, score_type)
     if n_classes == 2:
         return log_odds(probabilities[:, 1:], "probability", "clip")
-    return np.asfortranarray(np.log(np.maximum(probabilities, _SMALLEST_PROBABILITY)))
+    return np.asfortranarray(np.log(np.maximum(probabilities, SMALLEST_PROBABILITY)))
 
 
 def is_offset(n_classes: int, n_scores: int) -> bool:
@@ -260,7 +260,7 @@ def averaged(matrix: Floats, n_classes: int, score_type: ScoreType) -> Floats:
     if score_type == "probability":
         check_probabilities(matrix)
     else:
-        matrix = np.clip(matrix, -_LARGEST_SCORE, _LARGEST_SCORE)
+        matrix = np.clip(matrix, -LARGEST_SCORE, LARGEST_SCORE)
     if matrix.shape[1] <= n_classes:
         return matrix
     n_classifiers = matrix.shape[1] // n_classes

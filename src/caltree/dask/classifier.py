@@ -18,9 +18,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import classifier
 from .._base import Calibrator
-from .._classifier.absent_classes import all_classes, present_classes, scores_of
-from .._classifier.metadata import routed, weights_of_calibration
-from .._classifier.out_of_fold import Method, refuse_pairs, score_kind
+from .._classifier.absent_classes import all_classes, present_classes, take_classes
+from .._classifier.metadata import calibrator_weights, route_metadata
+from .._classifier.response import Method, combined_score_type, refuse_pairwise_margins
 from .._fitted.fingerprint import Sketch, Smallest, table_hashes
 from .._inputs.arrays import Classes, Floats
 from .._inputs.folds import check_folds
@@ -54,9 +54,9 @@ class CalibratedClassifier(classifier.CalibratedClassifier):
         it was trained on.
     calibrator : calibrator, optional
         `caltree.dask.CalibrationTree()` by default.
-    cv : int or "prefit", default=5
+    cv : int, default=5
         The number of folds of the out-of-fold scores. The number of a row decides which fold it
-        is in. "prefit" says that the classifier is fitted already.
+        is in.
     score_method : {"auto", "predict_proba", "decision_function"}, default="auto"
         Where the scores come from; "auto" prefers probabilities.
     attributes : list of names or indices, boolean mask, slice or callable, optional
@@ -142,19 +142,19 @@ class CalibratedClassifier(classifier.CalibratedClassifier):
             The fitted classifier.
         """
         estimators, methods = self._check_estimators()
-        method, kind = methods[0], score_kind(methods, self.combine)
+        method, kind = methods[0], combined_score_type(methods, self.combine)
         calibrator = self._check_calibrator(kind)
         given = aligned(X=X, y=y, sample_weight=sample_weight)
         parts = partitions(**given)
         X, y, sample_weight = given["X"], given["y"], given.get("sample_weight")
         client = current_client()
         columns = Columns.chosen(_without_rows(X), self.attributes)
-        to_train = {} if self._is_ready(self.estimator) else estimators
-        params, _ = routed(self, to_train, 0, sample_weight, None, {})
-        weighting = weights_of_calibration(calibrator, sample_weight)
+        to_train = {} if classifier.is_frozen(self.estimator) else estimators
+        params, _ = route_metadata(self, to_train, 0, sample_weight, None, {})
+        weighting = calibrator_weights(calibrator, sample_weight)
         known = _known(client, {**parts, "X": partitions(X=_chosen(columns, X))["X"]})
         classes = all_classes(known.classes, () if to_train else (self.estimator,))
-        refuse_pairs(estimators.values(), methods, len(classes))
+        refuse_pairwise_margins(estimators.values(), methods, len(classes))
         present = present_classes(classes, known.classes)
         if to_train:
             check_folds(self.cv, known.n_rows)
@@ -167,8 +167,7 @@ class CalibratedClassifier(classifier.CalibratedClassifier):
             pieces = rows.scores(self.estimator, classes, method)
             trained = clone(self.estimator).fit(X, y, **own_weights)
         else:
-            is_frozen = isinstance(self.estimator, FrozenEstimator)
-            trained = self.estimator if is_frozen else FrozenEstimator(self.estimator)
+            trained = self.estimator
             pieces = lazy_scores(trained, X, classes, method)
         pieces = _of_present(pieces, present, len(classes), kind)
         # The calibrator reads them several times, and they are small.
@@ -202,11 +201,11 @@ class CalibratedClassifier(classifier.CalibratedClassifier):
         if not is_dask_collection(X):
             return self.to_local().predict_proba(X)
         local = dask.delayed(self.to_local(), pure=True)
-        kind = score_kind(self.score_methods_, self._combine)
+        kind = combined_score_type(self.score_methods_, self._combine)
         scores = lazy_scores(self.estimator_, X, self.classes_, self.score_methods_[0])
         rows = zip(partitions(X=X)["X"], scores, strict=True)
         pairs = [(local, x, some, kind) for x, some in rows]
-        return lazy_matrix(_calibrated, pairs, X, len(self.classes_))
+        return lazy_matrix(_calibrate, pairs, X, len(self.classes_))
 
     def predict_log_proba(self, X: Any) -> Any:
         """The logarithms of the calibrated probabilities; minus infinity for 0.
@@ -278,9 +277,9 @@ class CalibratedClassifier(classifier.CalibratedClassifier):
                 "calibrates several, without Dask"
             )
         estimators, methods = super()._check_estimators()
-        if not self._is_ready(self.estimator):
+        if not classifier.is_frozen(self.estimator):
             refuse_ordinary(self.estimator)
-            check_count("cv", self.cv, 2, "'prefit' or ")
+            check_count("cv", self.cv, 2)
         return estimators, methods
 
     def _check_calibrator(self, kind: ScoreType) -> Any:
@@ -345,7 +344,7 @@ def _of_present(
 def _chosen_scores(
     scores: Floats, present: npt.NDArray[np.intp], n_classes: int, kind: ScoreType
 ) -> Floats:
-    return scores_of(scores, present, n_classes, kind) if len(scores) else scores[:, present]
+    return take_classes(scores, present, n_classes, kind) if len(scores) else scores[:, present]
 
 
 def _sketch(client: Client, X: Any, y: Any, classes: Classes) -> Sketch | None:
@@ -363,10 +362,10 @@ def _smallest(X: Any, y: Any, classes: Classes) -> Smallest | None:
     return None if hashes is None else Smallest.of(hashes)
 
 
-def _calibrated(
+def _calibrate(
     local: classifier.CalibratedClassifier, X: Any, scores: Floats, kind: ScoreType
 ) -> Floats:
-    return local._calibrated(X, scores, kind) if len(scores) else scores
+    return local._calibrate(X, scores, kind) if len(scores) else scores
 
 
 def _logarithms(probabilities: Floats) -> Floats:

@@ -15,14 +15,8 @@ import numpy.typing as npt
 from sklearn.model_selection import StratifiedKFold
 
 from .._base import Calibrator
-from .._classifier.out_of_fold import (
-    Task,
-    class_scores,
-    make_folds,
-    score_kind,
-    score_method,
-    train,
-)
+from .._classifier.out_of_fold import Task, make_folds, train
+from .._classifier.response import choose_method, class_scores, combined_score_type
 from ..metrics import brier_score, expected_calibration_error, log_loss, rmse
 from ..scaling import IdentityCalibrator, IsotonicScaling, PlattScaling
 from ..tree import CalibrationTree
@@ -113,16 +107,16 @@ def score(data: DataSet, learner: Any, fold: tuple[Rows, Rows], seed: int) -> Sc
     classes = np.unique(y)
     if hasattr(learner, "tuned"):
         learner = learner.tuned(X, y)
-    method = score_method(learner, "auto")
+    method = choose_method(learner, "auto")
     inner = StratifiedKFold(N_INNER_FOLDS, shuffle=True, random_state=seed)
     everything = np.ones(len(y), dtype=bool)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
         folds = make_folds(inner, X, y, everything, {})
-    task = Task(learner, method, X, y, {}, is_ready=False)
+    task = Task(learner, method, X, y, {}, is_frozen=False)
     [fitted], [scores] = train([task], everything, folds, np.arange(len(y)), classes, None)
     test_scores = class_scores(fitted, X_test, classes, method)
-    kind = score_kind([method], "side_by_side")
+    kind = combined_score_type([method], "side_by_side")
     return Scored(X, y, scores, X_test, y_test, test_scores, classes, kind)
 
 

@@ -262,7 +262,7 @@ def _probabilities(
     n_classes = len(calibrator.classes_)
     if isinstance(calibrator, CalibratedClassifier):
         own, kind = calibrator._scores(plane.table)
-        after = calibrator._calibrated(plane.table, own, kind)
+        after = calibrator._calibrate(plane.table, own, kind)
         return uncalibrated(own, n_classes, kind), after, {}
     matrix = as_score_matrix(scores, None, n_classes)
     if len(matrix) != 1:

@@ -123,7 +123,7 @@ def _check_arguments(calibrator: Any, is_model: bool, scores: Any) -> None:
 
 def _of_model(model: CalibratedClassifier, X: Any, labels: npt.NDArray[np.intp]) -> _Said:
     scores, kind = model._scores(X)
-    after = model._calibrated(X, scores, kind)
+    after = model._calibrate(X, scores, kind)
     hashes = None if model.sketch_ is None else table_hashes(X, labels)
     return _Said(
         uncalibrated(scores, len(model.classes_), kind),

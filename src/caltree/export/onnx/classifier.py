@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..._classifier.out_of_fold import _LARGEST_MARGIN, Method, score_kind
-from ..._inputs.scores import ScoreType
+from ..._classifier.response import Method, combined_score_type
+from ..._inputs.scores import LARGEST_SCORE, ScoreType
 from .graph import Graph
 from .scores import Scores
 
@@ -65,7 +65,7 @@ def add_classifier(
         The name of the probabilities, one column a class.
     """
     methods = [part.method for part in parts]
-    kind = score_kind(methods, model._combine)
+    kind = combined_score_type(methods, model._combine)
     for part in parts:
         _check_known(part, model.classes_)
     aligned = [_class_scores(graph, part, model.classes_) for part in parts]
@@ -86,14 +86,14 @@ def _check_known(part: Part, classes: Classes) -> None:
 
 
 def _class_scores(graph: Graph, part: Part, classes: Classes) -> Scores:
-    """As :func:`caltree._classifier.out_of_fold.class_scores`."""
+    """As :func:`caltree._classifier.response.class_scores`."""
     op, n_classes = graph.op, len(classes)
     values = graph.double(part.tensor)
     if part.method == "decision_function":
         width = 1 if n_classes == 2 else n_classes
         # The margins of two classes may be given as one column, or as one for each.
         columns = [-1] if n_classes == 2 else range(n_classes)
-        margins = op("Clip", graph.columns(values, columns), -_LARGEST_MARGIN, _LARGEST_MARGIN)
+        margins = op("Clip", graph.columns(values, columns), -LARGEST_SCORE, LARGEST_SCORE)
         return Scores(graph, margins, width, n_classes, "margin")
     values = op("Clip", values, 0.0, 1.0)
     if not np.array_equal(part.classes, classes):
@@ -105,7 +105,7 @@ def _class_scores(graph: Graph, part: Part, classes: Classes) -> Scores:
 def _combined(
     parts: Sequence[Scores], methods: Sequence[Method], combine: str, kind: ScoreType
 ) -> Scores:
-    """As :func:`caltree._classifier.out_of_fold.combined`."""
+    """As :func:`caltree._classifier.response.combine_scores`."""
     if len(parts) == 1:
         return parts[0]
     graph, n_classes = parts[0].graph, parts[0].n_classes
@@ -137,7 +137,7 @@ def _one_column_a_class(part: Scores) -> Scores:
 
 
 def _scores_of(scores: Scores, present: npt.NDArray[np.intp]) -> Scores:
-    """As :func:`caltree._classifier.absent_classes.scores_of`."""
+    """As :func:`caltree._classifier.absent_classes.take_classes`."""
     graph, op, n_present = scores.graph, scores.graph.op, len(present)
     n_classifiers = scores.width // scores.n_classes
     blocks = graph.shaped(scores.matrix, -1, n_classifiers, scores.n_classes)
@@ -152,7 +152,7 @@ def _scores_of(scores: Scores, present: npt.NDArray[np.intp]) -> Scores:
 
 
 def _with_others(scores: Scores, probabilities: str, present: npt.NDArray[np.intp]) -> str:
-    """As :func:`caltree._classifier.absent_classes.with_others`."""
+    """As :func:`caltree._classifier.absent_classes.add_absent_classes`."""
     graph, op = scores.graph, scores.graph.op
     placed = op("MatMul", probabilities, np.eye(scores.n_classes)[present])
     if scores.score_type != "probability":

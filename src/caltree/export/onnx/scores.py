@@ -6,14 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..._inputs.scores import (
-    _FARTHEST_FROM_ONE,
-    _LARGEST_LOG_ODDS,
-    _LARGEST_SCORE,
-    _SMALLEST_PROBABILITY,
-    ScoreType,
-    is_offset,
-)
+from ..._inputs.scores import LARGEST_LOG_ODDS as _LARGEST_LOG_ODDS
+from ..._inputs.scores import LARGEST_SCORE as _LARGEST_SCORE
+from ..._inputs.scores import SMALLEST_PROBABILITY as _SMALLEST_PROBABILITY
+from ..._inputs.scores import SUM_ROUNDING as _FARTHEST_FROM_ONE
+from ..._inputs.scores import ScoreType, is_offset
 from .graph import Graph
 
 

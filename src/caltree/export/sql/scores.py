@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from ..._inputs.scores import LARGEST_LOG_ODDS as _LARGEST_LOG_ODDS
+from ..._inputs.scores import LARGEST_SCORE as _LARGEST_SCORE
+from ..._inputs.scores import SMALLEST_PROBABILITY as _SMALLEST_PROBABILITY
+from ..._inputs.scores import SUM_ROUNDING as _FARTHEST_FROM_ONE
 from ..._inputs.scores import ScoreType, log_odds
 from .dialects import Dialect
 from .layers import Layers
 from .sums import LARGEST_EXPONENT, added, softmax
 
-_SMALLEST_PROBABILITY = 2.0**-53
 _LARGEST_PROBABILITY = 1.0 - _SMALLEST_PROBABILITY
-_LARGEST_LOG_ODDS = math.log(_LARGEST_PROBABILITY / _SMALLEST_PROBABILITY)
-_LARGEST_SCORE = 1e100
-_FARTHEST_FROM_ONE = 1e-12
 # The difference of two of these is still a number.
 _LARGEST_LOGIT = 8e307
 _LARGEST_NUMBER = float(np.finfo(np.float64).max)
