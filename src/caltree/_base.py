@@ -10,8 +10,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ._fitted import storage
-from ._fitted.fingerprint import Hashes, Sketch, calibration_hashes
+from ._fitted.fingerprint import Fingerprint, calibration_hashes
 from ._inputs.arrays import Floats, Labels, Mask
+from ._inputs.hashing import Hashes
 from ._inputs.indexing import count_rows
 from ._inputs.labels import check_labels, check_weights, warn_of_few_rows
 from ._inputs.scores import ScoreType, as_score_matrix, resolve_score_type
@@ -46,7 +47,7 @@ class Calibrator(BaseEstimator):
     classes_: npt.NDArray[Any]
     score_type_: ScoreType
     n_scores_: int
-    sketch_: Sketch
+    fingerprint_: Fingerprint
     _weights_are_rows = True
     """Whether weights must not be shares, since their scale matters."""
 

@@ -41,7 +41,7 @@ from ._classifier.response import (
     refuse_pairwise_margins,
     tags_of,
 )
-from ._fitted.fingerprint import Sketch, table_hashes
+from ._fitted.fingerprint import Fingerprint, table_hashes
 from ._inputs.arrays import Floats, Mask
 from ._inputs.indexing import Columns, count_rows, take_rows
 from ._inputs.labels import check_labels, check_weights
@@ -100,7 +100,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         The number of columns of `X`, if the classifier says so.
     feature_names_in_ : ndarray of str
         Their names, if the classifier says so.
-    sketch_ : Sketch or None
+    fingerprint_ : Fingerprint or None
         Hashes of a few training rows, by which a report knows them again; None if `X` is no table.
 
     Notes
@@ -229,7 +229,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         self.estimator_ = trained if isinstance(self.estimator, list) else trained[0]
         self.calibrator_ = calibrator
         self.score_methods_ = methods
-        self.sketch_ = _sketch(X, np.searchsorted(classes, labels), keep)
+        self.fingerprint_ = _fingerprint(X, np.searchsorted(classes, labels), keep)
         self._columns, self._present, self._combine = columns, present, self.combine
         self._set_features(trained[0])
         return self
@@ -402,10 +402,10 @@ def _check_readable(X: Any, calibrator: Any) -> None:
         ) from None
 
 
-def _sketch(X: Any, codes: npt.NDArray[np.intp], keep: Mask) -> Sketch | None:
-    """A sketch of the rows that count; their scores differ from fold to fold and are left out."""
+def _fingerprint(X: Any, codes: npt.NDArray[np.intp], keep: Mask) -> Fingerprint | None:
+    """The fingerprint of the kept rows, without their scores, which differ between folds."""
     hashes = table_hashes(X, codes)
-    return None if hashes is None else Sketch.of(hashes[keep])
+    return None if hashes is None else Fingerprint.of(hashes[keep])
 
 
 def is_frozen(estimator: Any) -> bool:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from . import _core
 from ._attribute_base import AttributeCalibrator
 from ._fitted import storage
-from ._fitted.fingerprint import Sketch
+from ._fitted.fingerprint import Fingerprint
 from ._fitted.forest_model import ForestModel
 from ._inputs.attributes import Attributes
 from ._inputs.folds import random_generator
@@ -96,7 +96,7 @@ class CalibrationForest(AttributeCalibrator):
         scores are left alone.
     forest_ : ForestModel
         The fitted trees as plain arrays.
-    sketch_ : Sketch
+    fingerprint_ : Fingerprint
         Hashes of a few training rows, by which a report knows them again.
 
     See Also
@@ -192,7 +192,7 @@ class CalibrationForest(AttributeCalibrator):
         self.score_type_ = rows.score_type
         self.n_scores_ = rows.scores.shape[1]
         self.selection_: Selection = blend.selection
-        self.sketch_ = Sketch.of(rows.hashes(problem.matrix))
+        self.fingerprint_ = Fingerprint.of(rows.hashes(problem.matrix))
         self._set_features(model.attributes)
         return self
 

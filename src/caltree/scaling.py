@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._base import Calibrator, Training
 from ._fitted import storage
-from ._fitted.fingerprint import Sketch
+from ._fitted.fingerprint import Fingerprint
 from ._inputs.arrays import Floats, Mask
 from ._inputs.indexing import count_rows
 from ._inputs.parameters import check_choice
@@ -81,7 +81,7 @@ class _GlobalCalibrator(Calibrator):
         self.classes_ = rows.classes
         self.score_type_ = rows.score_type
         self.n_scores_ = rows.scores.shape[1]
-        self.sketch_ = Sketch.of(rows.hashes())
+        self.fingerprint_ = Fingerprint.of(rows.hashes())
         return self
 
     def predict_proba(self, X: Any, scores: Any) -> Floats:
@@ -154,7 +154,7 @@ class PlattScaling(_GlobalCalibrator):
         What the scores were taken for.
     n_scores_ : int
         The number of columns of the scores.
-    sketch_ : Sketch
+    fingerprint_ : Fingerprint
         Hashes of a few training rows, by which a report knows them again.
 
     Notes
@@ -234,7 +234,7 @@ class IsotonicScaling(_GlobalCalibrator):
         What the scores were taken for.
     n_scores_ : int
         The number of columns of the scores.
-    sketch_ : Sketch
+    fingerprint_ : Fingerprint
         Hashes of a few training rows, by which a report knows them again.
 
     Examples
@@ -309,7 +309,7 @@ class IdentityCalibrator(_GlobalCalibrator):
         What the scores were taken for.
     n_scores_ : int
         The number of columns of the scores.
-    sketch_ : Sketch
+    fingerprint_ : Fingerprint
         Hashes of a few training rows, by which a report knows them again.
 
     Examples

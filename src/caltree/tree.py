@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._attribute_base import AttributeCalibrator
 from ._fitted import storage
-from ._fitted.fingerprint import Sketch
+from ._fitted.fingerprint import Fingerprint
 from ._fitted.model import TreeModel
 from ._fitted.text import levels_text, selection_text, tree_text
 from ._histogram.local import make_tree_here
@@ -157,7 +157,7 @@ class CalibrationTree(AttributeCalibrator):
         The pruning strengths tried and the cross-validated loss of each.
     tree_ : TreeModel
         The fitted tree as plain arrays.
-    sketch_ : Sketch
+    fingerprint_ : Fingerprint
         Hashes of a few training rows, by which a report knows them again.
 
     See Also
@@ -305,7 +305,7 @@ class CalibrationTree(AttributeCalibrator):
         recipe = self._recipe()
         rows = self._check_training(X, y, scores, sample_weight, self.score_type)
         if recipe.uses_histograms(len(rows.labels)):
-            made, sketch = make_tree_here(
+            made, fingerprint = make_tree_here(
                 X,
                 rows,
                 recipe,
@@ -321,8 +321,8 @@ class CalibrationTree(AttributeCalibrator):
             if recipe.needs_folds:
                 folds = make_folds(self.cv, rows.labels, rows.keep, self.random_state)
             made = make_tree(problem, folds, recipe, self.n_jobs)
-            sketch = Sketch.of(rows.hashes(problem.matrix))
-        self._take(made, rows.classes, rows.score_type, rows.scores.shape[1], sketch)
+            fingerprint = Fingerprint.of(rows.hashes(problem.matrix))
+        self._take(made, rows.classes, rows.score_type, rows.scores.shape[1], fingerprint)
         return self
 
     def _take(
@@ -331,7 +331,7 @@ class CalibrationTree(AttributeCalibrator):
         classes: npt.NDArray[Any],
         score_type: ScoreType,
         n_scores: int,
-        sketch: Sketch,
+        fingerprint: Fingerprint,
     ) -> None:
         self.tree_ = made.tree
         self.classes_ = classes
@@ -346,7 +346,7 @@ class CalibrationTree(AttributeCalibrator):
         self.boosting_rmse_ = made.iteration_rmse
         self.pruning_alpha_ = made.alpha
         self.pruning_path_ = made.pruning_path
-        self.sketch_ = sketch
+        self.fingerprint_ = fingerprint
         self._set_features(self.tree_.attributes)
 
     def predict_proba(self, X: Any, scores: Any) -> Floats:

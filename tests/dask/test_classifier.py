@@ -45,7 +45,7 @@ def test_a_frozen_classifier_is_calibrated_as_on_one_machine(client, n_classes, 
     rows = divided(X, SIZES)
     model = calibrated(frozen).fit(rows, divided(y, SIZES))
     assert fitted(model.calibrator_) == fitted(expected.calibrator_)
-    assert model.sketch_.to_dict() == expected.sketch_.to_dict()
+    assert model.fingerprint_.to_dict() == expected.fingerprint_.to_dict()
     assert model.n_features_in_ == 3 and model.score_methods_ == expected.score_methods_
     for method in ("predict_proba", "predict_log_proba", "decision_function", "predict"):
         lazy = getattr(model, method)(rows)
@@ -66,7 +66,7 @@ def test_dataframes_weights_and_chosen_columns(client):
     model.fit(*(divided(values, SIZES) for values in (X, y, weights)))
     assert list(model.calibrator_.feature_names_in_) == ["c", "a"]
     assert fitted(model.calibrator_) == fitted(expected.calibrator_)
-    assert model.sketch_.to_dict() == expected.sketch_.to_dict()
+    assert model.fingerprint_.to_dict() == expected.fingerprint_.to_dict()
     found = model.predict_proba(divided(X, SIZES))
     assert np.array_equal(found.compute(), expected.predict_proba(X))
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
-from caltree._fitted.fingerprint import SIZE, Sketch, Smallest
+from caltree._fitted.fingerprint import SIZE, Fingerprint, SmallestHashes
 from caltree._histogram.surveys import CategoriesSeen, NumbersSeen, Survey, learned, merged_survey
 from caltree._inputs.indexing import slice_rows
 
@@ -176,20 +176,20 @@ def test_unions_of_categories_are_sorted():
 )
 def test_the_smallest_of_parts_are_the_smallest_of_all(hashes, n_parts):
     parts = [part for part in np.array_split(hashes, n_parts) if len(part)]
-    merged = reduce(Smallest.merge, map(Smallest.of, parts)).sketch()
+    merged = reduce(SmallestHashes.merge, map(SmallestHashes.of, parts)).fingerprint()
     distinct, counts = np.unique(hashes, return_counts=True)
     assert np.array_equal(merged.hashes, distinct[:SIZE])
     assert merged.rows == counts[:SIZE].sum()
     assert merged.single == np.count_nonzero(counts[:SIZE] == 1)
-    assert merged.to_dict() == Sketch.of(hashes).to_dict()
+    assert merged.to_dict() == Fingerprint.of(hashes).to_dict()
 
 
 def test_the_smallest_of_many():
     hashes = np.random.default_rng(0).integers(0, 2**64, 20_000, dtype=np.uint64)
     hashes[5000:10_000] = hashes[:5000]
-    merged = reduce(Smallest.merge, map(Smallest.of, np.array_split(hashes, 9)))
-    assert merged.sketch().to_dict() == Sketch.of(hashes).to_dict()
-    assert 0 < merged.sketch().single < SIZE < merged.sketch().rows
+    merged = reduce(SmallestHashes.merge, map(SmallestHashes.of, np.array_split(hashes, 9)))
+    assert merged.fingerprint().to_dict() == Fingerprint.of(hashes).to_dict()
+    assert 0 < merged.fingerprint().single < SIZE < merged.fingerprint().rows
 
 
 # Rows

@@ -63,7 +63,7 @@ def test_any_container_gives_the_same_tree(name, numbers):
         found = histogram_tree().fit(given, y, scores)
     assert expected.get_n_leaves() > 2
     assert_same(expected, found, X, scores, given)
-    assert found.sketch_.to_dict() == expected.sketch_.to_dict()
+    assert found.fingerprint_.to_dict() == expected.fingerprint_.to_dict()
     assert found.levels_ == expected.levels_
 
 

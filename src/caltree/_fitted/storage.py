@@ -13,14 +13,14 @@ import numpy.typing as npt
 
 from .._inputs.scores import ScoreType
 from .files import write_whole
-from .fingerprint import Sketch
+from .fingerprint import Fingerprint
 
 if TYPE_CHECKING:
     from .._base import Calibrator
 
 _PACKAGE = "caltree."
 _VERSION = 1
-_KEYS = {"format", "version", "params", "classes", "sketch"}
+_KEYS = {"format", "version", "params", "classes", "fingerprint"}
 # What the command adds, for itself: which columns of the training file were what.
 _COLUMNS = "columns"
 _PLAIN = (bool, int, float, str, type(None))
@@ -37,7 +37,7 @@ def to_dict(calibrator: Calibrator) -> dict[str, Any]:
         # A splitter or a random generator cannot be written down; what is fitted needs neither.
         "params": {name: _plain(value) for name, value in params.items() if _is_plain(value)},
         "classes": _plain_classes(calibrator.classes_),
-        "sketch": calibrator.sketch_.to_dict(),
+        "fingerprint": calibrator.fingerprint_.to_dict(),
         **calibrator._state(),
     }
 
@@ -55,7 +55,7 @@ def from_dict(cls: type[AnyCalibrator], stored: Any) -> AnyCalibrator:
         raise ValueError(f"a stored calibrator must have the keys {sorted(_KEYS)}")
     calibrator = cls(**_checked_params(cls, stored["params"]))
     calibrator.classes_ = _checked_classes(stored["classes"])
-    calibrator.sketch_ = Sketch.from_dict(stored["sketch"])
+    calibrator.fingerprint_ = Fingerprint.from_dict(stored["fingerprint"])
     known = {*_KEYS, _COLUMNS}
     calibrator._restore({key: value for key, value in stored.items() if key not in known})
     return calibrator

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from joblib import Parallel, delayed
 
 from .._base import Training
-from .._fitted.fingerprint import Sketch, Smallest
+from .._fitted.fingerprint import Fingerprint, SmallestHashes
 from .._inputs.attributes import Attributes
 from .._inputs.folds import (
     IN_NO_FOLD,
@@ -48,8 +48,8 @@ def make_tree_here(
     extremes: str,
     categorical_features: Any,
     n_jobs: int | None,
-) -> tuple[Made, Sketch]:
-    """A tree on the rows of a table, and a sketch of them."""
+) -> tuple[Made, Fingerprint]:
+    """A tree on the rows of a table, and a fingerprint of them."""
     n_rows = len(rows.labels)
     n_folds, fold_of = 0, folds_by_number(1, 0, 0)
     if recipe.needs_folds and isinstance(cv, Integral):
@@ -60,7 +60,7 @@ def make_tree_here(
         folds = make_folds(cv, rows.labels, rows.keep, random_state)
         check_folds(len(folds), n_rows)
         n_folds, fold_of = len(folds), given_folds(folds, n_rows)
-    pool, known, sketch = local_pool(
+    pool, known, fingerprint = local_pool(
         X,
         rows,
         fold_of=fold_of,
@@ -71,7 +71,7 @@ def make_tree_here(
         objective=recipe.objective,
         n_jobs=n_jobs,
     )
-    return make_tree(pool, pool.plan, known, recipe), sketch
+    return make_tree(pool, pool.plan, known, recipe), fingerprint
 
 
 def local_pool(
@@ -86,8 +86,8 @@ def local_pool(
     objective: str,
     n_jobs: int | None,
     chunk_rows: int | None = None,
-) -> tuple[LocalPool, Attributes, Sketch]:
-    """The chunks of a table, what was learned about its attributes, and a sketch of its rows."""
+) -> tuple[LocalPool, Attributes, Fingerprint]:
+    """The chunks of a table, its attributes, and the fingerprint of its rows."""
     run = Parallel(n_jobs=n_jobs, require="sharedmem")
     if chunk_rows is None:
         chunk_rows = min(max(_FEWEST_ROWS, -(-len(rows.labels) // _CHUNKS)), _MOST_ROWS)
@@ -117,8 +117,8 @@ def local_pool(
         delayed(put_in_bins)(part, known, plan.bins, kind, fold_of(begin, len(part)))
         for part, begin in zip(parts, first[:-1], strict=True)
     )
-    smallest = reduce(Smallest.merge, (few for _, few in made))
-    return LocalPool(plan, [chunk for chunk, _ in made], n_jobs), known, smallest.sketch()
+    smallest = reduce(SmallestHashes.merge, (few for _, few in made))
+    return LocalPool(plan, [chunk for chunk, _ in made], n_jobs), known, smallest.fingerprint()
 
 
 def folds_by_number(n_folds: int, n_judged: int, seed: int) -> FoldOf:

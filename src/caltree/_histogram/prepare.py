@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from .._fitted.fingerprint import Smallest, calibration_hashes
+from .._fitted.fingerprint import SmallestHashes, calibration_hashes
 from .._inputs.arrays import Labels, Mask
 from .._inputs.attributes import Attributes
 from .._inputs.indexing import take_rows
@@ -125,7 +125,7 @@ def make_plan(
 
 def put_in_bins(
     part: Part, known: Attributes, bins: Bins, kind: Kind, fold: npt.NDArray[np.uint8]
-) -> tuple[Rows, Smallest]:
+) -> tuple[Rows, SmallestHashes]:
     """The rows of a part as a chunk, and their smallest hashes."""
     matrix = part.encode(known)
     odds = kind.seen(part.scores)
@@ -140,7 +140,7 @@ def put_in_bins(
         weights=part.weights,
         fold=fold,
     )
-    return rows, Smallest.of(hashes)
+    return rows, SmallestHashes.of(hashes)
 
 
 FoldOf: TypeAlias = Callable[[int, int], npt.NDArray[np.uint8]]

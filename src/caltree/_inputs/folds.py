@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 
 from .. import _core
 from .arrays import Labels, Mask
+from .hashing import INCREMENT, mix64
 from .parameters import check_count
 
 Rows: TypeAlias = npt.NDArray[np.uint32]
@@ -51,20 +52,20 @@ def make_folds(cv: Any, labels: Labels, keep: Mask | None, random_state: Any) ->
 def hashed_folds(
     first: int, n_rows: int, n_folds: int, n_judged: int, seed: int
 ) -> npt.NDArray[np.uint8]:
-    """The fold of rows by their numbers alone, so that it needs no other rows to tell.
+    """The fold of each row, by the number of the row alone, wherever the other rows are.
 
     Parameters
     ----------
     first : int
         The number of the first of the rows.
     n_rows : int
-        How many there are.
+        The number of rows.
     n_folds : int
         The number of folds.
     n_judged : int
-        Of how many of them the trees are to be grown.
+        The number of folds for which trees are grown.
     seed : int
-        Another seed, other folds.
+        The seed; another one gives other folds.
 
     Returns
     -------
@@ -72,16 +73,12 @@ def hashed_folds(
         The fold that each row is held out from, or `IN_NO_FOLD`.
     """
     numbers = np.arange(first, first + n_rows, dtype=np.uint64)
-    # Neighbours, as many as there are folds, are all in different ones, turned by a number that
-    # looks random: SplitMix64, of where they stand and of the seed.
-    among_them = numbers % np.uint64(n_folds)
+    # Of each block of n_folds neighbours one row is in each fold; a hash of the block's number and
+    # the seed says in which fold its first row is.
+    count = np.uint64(n_folds)
     start = np.uint64(seed * 0xD1342543DE82EF95 % 2**64)
-    state = numbers // np.uint64(n_folds) * np.uint64(0x9E3779B97F4A7C15) + start
-    for shift, multiplier in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        state = (state ^ state >> np.uint64(shift)) * np.uint64(multiplier)
-    state ^= state >> np.uint64(31)
-    turned = among_them + state % np.uint64(n_folds)
-    folds = (turned % np.uint64(n_folds)).astype(np.uint8)
+    shift = mix64(numbers // count * INCREMENT + start) % count
+    folds = ((numbers % count + shift) % count).astype(np.uint8)
     folds[folds >= n_judged] = IN_NO_FOLD
     return folds
 

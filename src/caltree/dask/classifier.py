@@ -21,7 +21,7 @@ from .._base import Calibrator
 from .._classifier.absent_classes import all_classes, present_classes, take_classes
 from .._classifier.metadata import calibrator_weights, route_metadata
 from .._classifier.response import Method, combined_score_type, refuse_pairwise_margins
-from .._fitted.fingerprint import Sketch, Smallest, table_hashes
+from .._fitted.fingerprint import Fingerprint, SmallestHashes, table_hashes
 from .._inputs.arrays import Classes, Floats
 from .._inputs.folds import check_folds
 from .._inputs.indexing import Columns, take_rows
@@ -77,7 +77,7 @@ class CalibratedClassifier(classifier.CalibratedClassifier):
         The number of columns of `X`, if the classifier says so.
     feature_names_in_ : ndarray of str
         Their names, if the classifier says so.
-    sketch_ : Sketch or None
+    fingerprint_ : Fingerprint or None
         Hashes of a few training rows, by which a report knows them again.
 
     See Also
@@ -174,12 +174,12 @@ class CalibratedClassifier(classifier.CalibratedClassifier):
         scores = joined(client.persist(pieces), [(count, math.nan) for count in known.counts])
         weights = dict.fromkeys(weighting, sample_weight)
         calibrator.fit(_chosen(columns, X), y, scores=scores, **weights)
-        sketch = _sketch(client, X, y, classes)
+        fingerprint = _fingerprint(client, X, y, classes)
         self.classes_ = classes
         self.estimator_ = trained
         self.calibrator_ = calibrator
         self.score_methods_ = methods
-        self.sketch_ = sketch
+        self.fingerprint_ = fingerprint
         self._columns, self._present, self._combine = columns, present, self.combine
         self._set_features(trained)
         return self
@@ -347,19 +347,19 @@ def _chosen_scores(
     return take_classes(scores, present, n_classes, kind) if len(scores) else scores[:, present]
 
 
-def _sketch(client: Client, X: Any, y: Any, classes: Classes) -> Sketch | None:
-    """A sketch of the rows that count, without their scores, which differ from fold to fold."""
+def _fingerprint(client: Client, X: Any, y: Any, classes: Classes) -> Fingerprint | None:
+    """The fingerprint of the kept rows, without their scores, which differ between folds."""
     parts = partitions(X=X, y=y)
     take = dask.delayed(_smallest)
     rows = zip(parts["X"], parts["y"], strict=True)
     found = client.compute([take(x, labels, classes) for x, labels in rows])
-    smallest: Smallest | None = merge(client, found, merge_smallest).result()
-    return None if smallest is None else smallest.sketch()
+    smallest: SmallestHashes | None = merge(client, found, merge_smallest).result()
+    return None if smallest is None else smallest.fingerprint()
 
 
-def _smallest(X: Any, y: Any, classes: Classes) -> Smallest | None:
+def _smallest(X: Any, y: Any, classes: Classes) -> SmallestHashes | None:
     hashes = table_hashes(X, np.searchsorted(classes, np.asarray(y).ravel()))
-    return None if hashes is None else Smallest.of(hashes)
+    return None if hashes is None else SmallestHashes.of(hashes)
 
 
 def _calibrate(

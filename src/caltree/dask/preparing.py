@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from .._fitted.fingerprint import Smallest
+from .._fitted.fingerprint import SmallestHashes
 from .._histogram.chunk import Rows
 from .._histogram.plan import Plan
 from .._histogram.prepare import Kind, Part, Sample, make_plan, put_in_bins, sampled
@@ -193,7 +193,7 @@ def bin_part(
     known: Known,
     planned: tuple[Plan, Attributes, Kind, int],
     deal: Deal,
-) -> tuple[Rows, Smallest]:
+) -> tuple[Rows, SmallestHashes]:
     """The rows of a partition in bins, and their smallest hashes."""
     plan, attributes, kind, _ = planned
     part = part_of(partition, given, known.classes)
@@ -201,10 +201,10 @@ def bin_part(
     return put_in_bins(part, attributes, plan.bins, kind, fold)
 
 
-def merge_smallest(*some: Smallest | None) -> Smallest | None:
+def merge_smallest(*some: SmallestHashes | None) -> SmallestHashes | None:
     """The smallest hashes of several partitions; None if some rows have none."""
     known = [few for few in some if few is not None]
-    return reduce(Smallest.merge, known) if len(known) == len(some) else None
+    return reduce(SmallestHashes.merge, known) if len(known) == len(some) else None
 
 
 def _weights(weights: Any, n_rows: int) -> Floats | None:

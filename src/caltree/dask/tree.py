@@ -109,11 +109,11 @@ class CalibrationTree(tree.CalibrationTree):
         )
         smallest = merge(client, _each(client, made, 1), merge_smallest)
         pool = DaskPool(client, _each(client, [planned], 0)[0], _each(client, made, 0))
-        sketch = smallest.result().sketch()
+        fingerprint = smallest.result().fingerprint()
         plan, attributes, kind, n_scores = planned.result()
         del made, sampled
         tree = make_tree(pool, plan, attributes, recipe)
-        self._take(tree, known.classes, kind.score_type, n_scores, sketch)
+        self._take(tree, known.classes, kind.score_type, n_scores, fingerprint)
         return self
 
     def predict_proba(self, X: Any, scores: Any) -> Any:

@@ -124,13 +124,14 @@ def _check_arguments(calibrator: Any, is_model: bool, scores: Any) -> None:
 def _of_model(model: CalibratedClassifier, X: Any, labels: npt.NDArray[np.intp]) -> _Said:
     scores, kind = model._scores(X)
     after = model._calibrate(X, scores, kind)
-    hashes = None if model.sketch_ is None else table_hashes(X, labels)
+    known = model.fingerprint_
+    hashes = None if known is None else table_hashes(X, labels)
     return _Said(
         uncalibrated(scores, len(model.classes_), kind),
         after,
         kind,
         *_read_attributes(model.calibrator_, model._columns.of(X)),
-        None if model.sketch_ is None or hashes is None else model.sketch_.overlap(hashes),
+        None if known is None or hashes is None else known.overlap(hashes),
     )
 
 
@@ -139,7 +140,7 @@ def _of_scores(calibrator: Any, X: Any, labels: npt.NDArray[np.intp], scores: Fl
     kind = (len(calibrator.classes_), calibrator.score_type_)
     known, matrix, unreadable = _read_attributes(calibrator, X)
     used = matrix if isinstance(calibrator, AttributeCalibrator) else None
-    overlap = calibrator.sketch_.overlap(calibration_hashes(used, labels, scores, *kind))
+    overlap = calibrator.fingerprint_.overlap(calibration_hashes(used, labels, scores, *kind))
     return _Said(uncalibrated(scores, *kind), after, kind[1], known, matrix, unreadable, overlap)
 
 
