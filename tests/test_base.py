@@ -326,7 +326,7 @@ def test_parameters_are_set_by_name_and_checked_by_fit(name):
     for param in {"score_type", "extremes"} & set(model.get_params()):
         model = clone(CALIBRATORS[name]).set_params(**{param: "odd"})
         assert model.get_params()[param] == "odd"
-        for ask in (model.check_parameters, partial(model.fit, X, Y, SCORES)):
+        for ask in (model._check_parameters, partial(model.fit, X, Y, SCORES)):
             with pytest.raises(ValueError, match=f"^{param} must be one of .* got 'odd'"):
                 ask()
     with pytest.raises(ValueError, match="Invalid parameter 'slope'"):
@@ -349,9 +349,8 @@ def test_a_failed_fit_leaves_a_calibrator_as_it_was(name, bad):
 def test_a_fit_that_fails_late_leaves_a_calibrator_as_it_was(name, monkeypatch):
     model = fitted(name, X, Y, SCORES)
     before = vars(model).copy()
-    for step in ("averaged", "one_score_a_class"):
-        monkeypatch.delattr(f"caltree.scaling.{step}")
-    with pytest.raises(NameError):
+    monkeypatch.delattr("caltree._inputs.scores.ScoreKind.average")
+    with pytest.raises(AttributeError):
         model.fit(None, Y == 0, np.hstack([SCORES] * 2))
     assert vars(model) == before
 
@@ -439,8 +438,8 @@ def test_the_file_of_another_calibrator_says_what_reads_it(name, tmp_path):
 
 def test_the_bases_leave_to_the_calibrators_what_differs():
     base, scaling, local = Calibrator(), _GlobalCalibrator(), AttributeCalibrator()
-    known = [base.check_parameters, base._state, partial(base._restore, {})]
-    known += [partial(scaling.fit, X, Y, SCORES), partial(scaling._calibrated, SCORES)]
+    known = [base._check_parameters, base._state, partial(base._restore, {})]
+    known += [partial(scaling.fit, X, Y, SCORES), partial(scaling._calibrate, SCORES)]
     for ask in (*known, partial(local.predict_proba, X, SCORES), local._attributes):
         with pytest.raises(NotImplementedError):
             ask()

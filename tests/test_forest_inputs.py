@@ -312,7 +312,7 @@ def test_bad_parameters_are_named(name, value):
     X, y, scores = make_rows(20)
     forest = few(**{name: value})
     with pytest.raises(ValueError, match=name):
-        forest.check_parameters()
+        forest._check_parameters()
     with pytest.raises(ValueError, match=name):
         forest.fit(X, y, scores)
     assert not hasattr(forest, "forest_")

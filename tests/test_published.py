@@ -174,7 +174,7 @@ def test_the_pruning_strength_of_the_fragile_tree_is_no_tie(fragile):
 def test_rounding_decides_whether_the_fragile_node_is_split(fragile):
     fixture, tree = fragile
     X, y = fixture.table("train"), fixture.labels("train")
-    scores = log_odds(fixture.probabilities("train"), "probability")
+    scores = log_odds(fixture.probabilities("train"), "probability", published=True)
     params = {"boosting_iterations": tree.boosting_iterations_, "score_type": "logit"}
     params["max_depth"] = 3  # as deep as the node that decides
     errors = []

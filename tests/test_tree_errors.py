@@ -281,7 +281,7 @@ def test_bad_parameters(name, value, message):
 )
 def test_what_boosted_node_models_cannot_do(params, message):
     tree = CalibrationTree(node_models="logitboost", **params)
-    for ask in (tree.check_parameters, lambda: tree.fit(X, Y, SCORES)):
+    for ask in (tree._check_parameters, lambda: tree.fit(X, Y, SCORES)):
         with pytest.raises(ValueError, match=f"^node_models='logitboost' {message}; use node_"):
             ask()
 

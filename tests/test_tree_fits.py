@@ -352,7 +352,7 @@ def test_boosted_node_models_need_splits_by_gain_ratio(splits):
         f"node_models='logitboost' needs splits='gain_ratio', got '{splits}'; use "
         r"node_models='shrunken' or CalibrationTree.published\(\)"
     )
-    for refuse in (tree.check_parameters, lambda: tree.fit(X, y, scores)):
+    for refuse in (tree._check_parameters, lambda: tree.fit(X, y, scores)):
         with pytest.raises(ValueError, match=message):
             refuse()
 
@@ -361,7 +361,7 @@ def test_boosted_node_models_need_the_rmse():
     X, y, scores = make_rows(50)
     tree = CalibrationTree(node_models="logitboost", splits="gain_ratio", objective="log_loss")
     message = r"node_models='logitboost' needs objective='rmse', got 'log_loss'; use"
-    for refuse in (tree.check_parameters, lambda: tree.fit(X, y, scores)):
+    for refuse in (tree._check_parameters, lambda: tree.fit(X, y, scores)):
         with pytest.raises(ValueError, match=message):
             refuse()
 
@@ -396,7 +396,7 @@ def test_bad_parameters_are_named(name, value):
     X, y, scores = make_rows(50)
     tree = CalibrationTree(**{name: value})
     with pytest.raises(ValueError, match=name):
-        tree.check_parameters()
+        tree._check_parameters()
     with pytest.raises(ValueError, match=name):
         tree.fit(X, y, scores)
 

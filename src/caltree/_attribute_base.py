@@ -16,7 +16,7 @@ from ._inputs.arrays import Floats
 from ._inputs.attributes import Attributes
 from ._inputs.labels import check_weights, known_labels
 from ._inputs.parameters import check_count
-from ._inputs.scores import as_score_matrix, offset, regressors, uncalibrated
+from ._inputs.scores import ScoreKind, as_score_matrix
 from ._inputs.tables import read_table
 from ._training.settings import Problem
 
@@ -27,7 +27,7 @@ class AttributeCalibrator(Calibrator):
     n_features_in_: int
     feature_names_in_: npt.NDArray[Any]
 
-    def check_table(self, X: Any) -> None:
+    def _check_table(self, X: Any) -> None:
         """Refuse what is no table of attributes."""
         read_table(X, "X")
 
@@ -88,7 +88,7 @@ class AttributeCalibrator(Calibrator):
             self._attributes(),
             self._attributes().encode(X),
             known_labels(y, self.classes_, n_rows),
-            uncalibrated(matrix, n_classes, self.score_type_),
+            ScoreKind(n_classes, self.score_type_).uncalibrated(matrix),
             after,
             weights,
             self.classes_.tolist(),
@@ -96,13 +96,13 @@ class AttributeCalibrator(Calibrator):
         )
 
     def _together(self, scores: Floats, share: float, of_nodes: Callable[[], Floats]) -> Floats:
-        """What the nodes say, with the share of the scores as they are."""
-        kind = (len(self.classes_), self.score_type_)
+        """The probabilities of the node models, with the share of the uncalibrated ones."""
+        kind = ScoreKind(len(self.classes_), self.score_type_)
         if share == 1.0:
-            return uncalibrated(scores, *kind)
+            return kind.uncalibrated(scores)
         probabilities = of_nodes()
         if share > 0.0:
-            probabilities += share * uncalibrated(scores, *kind)
+            probabilities += share * kind.uncalibrated(scores)
         # A sum of shares may be rounded to beyond a certainty.
         return np.clip(probabilities, 0.0, 1.0, out=probabilities)
 
@@ -112,9 +112,8 @@ class AttributeCalibrator(Calibrator):
 
     def _problem(self, X: Any, rows: Training, extremes: str, categorical_features: Any) -> Problem:
         """The checked rows as the core wants them."""
-        n_classes = len(rows.classes)
-        odds = regressors(rows.scores, n_classes, rows.score_type, extremes)
-        is_margin = rows.score_type == "margin"
+        kind = ScoreKind(len(rows.classes), rows.score_type, extremes == "published")
+        odds = kind.regressors(rows.scores)
         known, matrix = attributes.learn(
             X,
             categorical_features=categorical_features,
@@ -125,10 +124,10 @@ class AttributeCalibrator(Calibrator):
             known=known,
             matrix=matrix,
             labels=rows.labels,
-            n_classes=n_classes,
+            n_classes=kind.n_classes,
             odds=odds,
-            offset=offset(rows.scores, n_classes, rows.score_type, odds),
-            raw=None if is_margin else uncalibrated(rows.scores, n_classes, rows.score_type),
+            offset=kind.offset(rows.scores, odds),
+            raw=None if rows.score_type == "margin" else kind.uncalibrated(rows.scores),
             weights=rows.weights,
         )
 

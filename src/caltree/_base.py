@@ -15,7 +15,7 @@ from ._inputs.arrays import Floats, Labels, Mask
 from ._inputs.hashing import Hashes
 from ._inputs.indexing import count_rows
 from ._inputs.labels import check_labels, check_weights, warn_of_few_rows
-from ._inputs.scores import ScoreType, as_score_matrix, resolve_score_type
+from ._inputs.scores import ScoreKind, ScoreType, as_score_matrix, resolve_score_type
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -35,10 +35,14 @@ class Training:
     keep: Mask | None
     """The rows of the table that are used; None for all."""
 
+    @property
+    def kind(self) -> ScoreKind:
+        """The kind of the scores."""
+        return ScoreKind(len(self.classes), self.score_type)
+
     def hashes(self, matrix: Floats | None = None) -> Hashes:
         """The hash of every row, with its encoded attributes where they are used."""
-        n_classes = len(self.classes)
-        return calibration_hashes(matrix, self.labels, self.scores, n_classes, self.score_type)
+        return calibration_hashes(matrix, self.labels, self.scores, self.kind)
 
 
 class Calibrator(BaseEstimator):
@@ -174,11 +178,11 @@ class Calibrator(BaseEstimator):
 
         return to_onnx(self, dtype=dtype, missing_text=missing_text)
 
-    def check_parameters(self) -> None:
+    def _check_parameters(self) -> None:
         """Refuse parameters that `fit` would refuse, before there are any data."""
         raise NotImplementedError
 
-    def check_table(self, X: Any) -> None:
+    def _check_table(self, X: Any) -> None:
         """Refuse attributes that `fit` cannot read at all, at no cost."""
 
     def _state(self) -> dict[str, Any]:

@@ -369,7 +369,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
             )
         calibrator = clone(found, safe=False)
         if isinstance(calibrator, Calibrator):
-            calibrator.check_parameters()
+            calibrator._check_parameters()
         if own_params(calibrator).get("score_type") == "auto":
             calibrator.set_params(score_type=score_type)
         return calibrator
@@ -394,7 +394,7 @@ def _check_readable(X: Any, calibrator: Any) -> None:
     if not isinstance(calibrator, Calibrator):
         return
     try:
-        calibrator.check_table(X)
+        calibrator._check_table(X)
     except (TypeError, ValueError) as error:
         raise type(error)(
             f"{error}. That is what {type(calibrator).__name__} needs; PlattScaling() and "

@@ -26,7 +26,7 @@ from ._inputs.parameters import (
     check_penalty,
     check_size,
 )
-from ._inputs.scores import SCORE_TYPES, as_score_matrix, offset, regressors
+from ._inputs.scores import SCORE_TYPES, ScoreKind, as_score_matrix
 from ._training.bagging import SIZES, Blend, Blender
 from ._training.do_no_harm import LEAVE_ALONE, OBJECTIVES, Selection, checked_selection
 from ._training.settings import Problem
@@ -175,7 +175,7 @@ class CalibrationForest(AttributeCalibrator):
         CalibrationForest
             The forest itself.
         """
-        self.check_parameters()
+        self._check_parameters()
         rows = self._check_training(X, y, scores, sample_weight, self.score_type)
         problem = self._problem(X, rows, "clip", self.categorical_features)
         trees, blend = self._grow(problem)
@@ -215,11 +215,11 @@ class CalibrationForest(AttributeCalibrator):
         matrix = self.forest_.attributes.encode(X)
         score_matrix = as_score_matrix(scores, len(matrix), len(self.classes_))
         self._check_width(score_matrix, one_column_will_do=True)
-        kind = (len(self.classes_), self.score_type_)
+        kind = ScoreKind(len(self.classes_), self.score_type_)
 
         def of_nodes() -> Floats:
-            odds = regressors(score_matrix, *kind, "clip")
-            raw = offset(score_matrix, *kind, odds)
+            odds = kind.regressors(score_matrix)
+            raw = kind.offset(score_matrix, odds)
             jobs = (
                 delayed(self.forest_.probabilities)(
                     matrix[start : start + _ROWS_A_JOB],
@@ -239,7 +239,7 @@ class CalibrationForest(AttributeCalibrator):
         check_is_fitted(self)
         return self.forest_.importances
 
-    def check_parameters(self) -> None:
+    def _check_parameters(self) -> None:
         """Refuse parameters that `fit` would refuse, before there are any data."""
         check_count("n_estimators", self.n_estimators, 2)
         check_penalty(self.penalty)
@@ -306,7 +306,7 @@ class CalibrationForest(AttributeCalibrator):
         self.n_scores_ = state["n_scores"]
         self.score_type_ = storage.checked_score_type(state)
         given = np.zeros((1, self.n_scores_))
-        if regressors(given, n_classes, self.score_type_, "clip").shape[1] != forest.n_scores:
+        if ScoreKind(n_classes, self.score_type_).regressors(given).shape[1] != forest.n_scores:
             raise ValueError(
                 f"a stored calibrator takes {self.n_scores_} scores, "
                 f"but has node models of {forest.n_scores}"

@@ -17,12 +17,10 @@ from ._inputs.indexing import count_rows
 from ._inputs.parameters import check_choice
 from ._inputs.scores import (
     SCORE_TYPES,
+    ScoreKind,
     as_score_matrix,
-    averaged,
     log_odds,
-    normalised,
-    one_score_a_class,
-    uncalibrated,
+    normalize_rows,
 )
 
 Fitted = TypeVar("Fitted")
@@ -73,10 +71,10 @@ class _GlobalCalibrator(Calibrator):
         self
             The fitted calibrator.
         """
-        self.check_parameters()
+        self._check_parameters()
         option = getattr(self, "score_type", "auto")
         rows = self._check_training(X, y, scores, sample_weight, option)
-        fitted = self._fitted(rows)
+        fitted = self._fit(rows)
         self.__dict__.update(fitted)
         self.classes_ = rows.classes
         self.score_type_ = rows.score_type
@@ -103,17 +101,17 @@ class _GlobalCalibrator(Calibrator):
         n_rows = None if X is None else count_rows(X, "X")
         matrix = as_score_matrix(scores, n_rows, len(self.classes_))
         self._check_width(matrix, one_column_will_do=True)
-        return self._calibrated(matrix)
+        return self._calibrate(matrix)
 
-    def check_parameters(self) -> None:
+    def _check_parameters(self) -> None:
         """Refuse parameters that `fit` would refuse, before there are any data."""
         check_choice("score_type", getattr(self, "score_type", "auto"), SCORE_TYPES)
 
-    def _fitted(self, rows: Training) -> dict[str, Any]:
+    def _fit(self, rows: Training) -> dict[str, Any]:
         """The fitted attributes."""
         raise NotImplementedError
 
-    def _calibrated(self, matrix: Floats) -> Floats:
+    def _calibrate(self, matrix: Floats) -> Floats:
         """Probabilities, one column a class."""
         raise NotImplementedError
 
@@ -124,6 +122,9 @@ class _GlobalCalibrator(Calibrator):
         storage.check_width(state["n_scores"], len(self.classes_))
         self.n_scores_ = state["n_scores"]
         self.score_type_ = storage.checked_score_type(state)
+
+    def _kind(self) -> ScoreKind:
+        return ScoreKind(len(self.classes_), self.score_type_)
 
     def _n_columns(self) -> int:
         """How many maps from a score to a probability there are."""
@@ -180,19 +181,16 @@ class PlattScaling(_GlobalCalibrator):
     def __init__(self, *, score_type: ScoreTypeOption = "auto") -> None:
         self.score_type = score_type
 
-    def _fitted(self, rows: Training) -> dict[str, Any]:
-        n_classes = len(rows.classes)
-        scores = one_score_a_class(rows.scores, n_classes, rows.score_type)
-        odds = log_odds(scores, rows.score_type, "clip")
+    def _fit(self, rows: Training) -> dict[str, Any]:
+        odds = log_odds(rows.kind.one_score_a_class(rows.scores), rows.score_type)
         sigmoids = _one_versus_rest(_fit_sigmoid, odds, rows)
         return {
             "slopes_": np.array([slope for slope, _ in sigmoids]),
             "intercepts_": np.array([intercept for _, intercept in sigmoids]),
         }
 
-    def _calibrated(self, matrix: Floats) -> Floats:
-        scores = one_score_a_class(matrix, len(self.classes_), self.score_type_)
-        odds = log_odds(scores, self.score_type_, "clip")
+    def _calibrate(self, matrix: Floats) -> Floats:
+        odds = log_odds(self._kind().one_score_a_class(matrix), self.score_type_)
         linear = odds * self.slopes_ + self.intercepts_
         if len(self.classes_) == 2:
             return np.hstack([expit(-linear), expit(linear)])
@@ -253,21 +251,21 @@ class IsotonicScaling(_GlobalCalibrator):
     thresholds_: list[Floats]
     values_: list[Floats]
 
-    def _fitted(self, rows: Training) -> dict[str, Any]:
-        scores = one_score_a_class(rows.scores, len(rows.classes), rows.score_type)
+    def _fit(self, rows: Training) -> dict[str, Any]:
+        scores = rows.kind.one_score_a_class(rows.scores)
         corners = _one_versus_rest(_fit_isotonic, scores, rows)
         return {
             "thresholds_": [thresholds for thresholds, _ in corners],
             "values_": [values for _, values in corners],
         }
 
-    def _calibrated(self, matrix: Floats) -> Floats:
-        scores = one_score_a_class(matrix, len(self.classes_), self.score_type_)
+    def _calibrate(self, matrix: Floats) -> Floats:
+        scores = self._kind().one_score_a_class(matrix)
         columns = zip(scores.T, self.thresholds_, self.values_, strict=True)
         values = [np.interp(column, corners, heights) for column, corners, heights in columns]
         if len(values) == 1:
             return _second_of_two(values[0][:, np.newaxis])
-        return normalised(np.column_stack(values))
+        return normalize_rows(np.column_stack(values))
 
     def _state(self) -> dict[str, Any]:
         corners = {"thresholds": self.thresholds_, "values": self.values_}
@@ -325,12 +323,12 @@ class IdentityCalibrator(_GlobalCalibrator):
     def __init__(self, *, score_type: ScoreTypeOption = "auto") -> None:
         self.score_type = score_type
 
-    def _fitted(self, rows: Training) -> dict[str, Any]:
-        averaged(rows.scores, len(rows.classes), rows.score_type)
+    def _fit(self, rows: Training) -> dict[str, Any]:
+        rows.kind.average(rows.scores)
         return {}
 
-    def _calibrated(self, matrix: Floats) -> Floats:
-        return uncalibrated(matrix, len(self.classes_), self.score_type_)
+    def _calibrate(self, matrix: Floats) -> Floats:
+        return self._kind().uncalibrated(matrix)
 
     def _restore(self, state: dict[str, Any]) -> None:
         storage.check_state(state, {"score_type", "n_scores"})

@@ -27,7 +27,7 @@ from ._inputs.parameters import (
     check_penalty,
     check_size,
 )
-from ._inputs.scores import EXTREMES, SCORE_TYPES, ScoreType, as_score_matrix, offset, regressors
+from ._inputs.scores import EXTREMES, SCORE_TYPES, ScoreKind, ScoreType, as_score_matrix
 from ._training.averaging import checked_levels
 from ._training.do_no_harm import OBJECTIVES, Selection, checked_selection, is_number
 from ._training.fit_tree import Made, make_tree
@@ -301,7 +301,7 @@ class CalibrationTree(AttributeCalibrator):
         CalibrationTree
             The tree itself.
         """
-        self.check_parameters()
+        self._check_parameters()
         recipe = self._recipe()
         rows = self._check_training(X, y, scores, sample_weight, self.score_type)
         if recipe.uses_histograms(len(rows.labels)):
@@ -368,11 +368,11 @@ class CalibrationTree(AttributeCalibrator):
         matrix = self.tree_.attributes.encode(X)
         score_matrix = as_score_matrix(scores, len(matrix), len(self.classes_))
         self._check_width(score_matrix, one_column_will_do=self.extremes_ == "clip")
-        kind = (len(self.classes_), self.score_type_)
+        kind = ScoreKind(len(self.classes_), self.score_type_, self.extremes_ == "published")
 
         def of_nodes() -> Floats:
-            odds = regressors(score_matrix, *kind, self.extremes_)
-            raw = offset(score_matrix, *kind, odds) if self.tree_.offset else None
+            odds = kind.regressors(score_matrix)
+            raw = kind.offset(score_matrix, odds) if self.tree_.offset else None
             return self.tree_.probabilities(matrix, odds, raw)
 
         return self._together(score_matrix, self.tree_.share_of_scores, of_nodes)
@@ -459,7 +459,7 @@ class CalibrationTree(AttributeCalibrator):
         lines.append(tree_text(self.tree_, self.classes_.tolist(), max_depth, decimals))
         return "\n".join(lines)
 
-    def check_parameters(self) -> None:
+    def _check_parameters(self) -> None:
         """Refuse parameters that `fit` would refuse, before there are any data."""
         recipe = self._recipe()
         check_jobs(self.n_jobs)
@@ -501,7 +501,8 @@ class CalibrationTree(AttributeCalibrator):
         self.score_type_ = storage.checked_score_type(state)
         self.extremes_ = check_choice("extremes", state["extremes"], EXTREMES)
         given = np.zeros((1, self.n_scores_))
-        odds = regressors(given, tree.n_classes, self.score_type_, self.extremes_)
+        kind = ScoreKind(tree.n_classes, self.score_type_, self.extremes_ == "published")
+        odds = kind.regressors(given)
         if odds.shape[1] != tree.n_scores:
             raise ValueError(
                 f"a stored calibrator takes {self.n_scores_} scores, "

@@ -136,7 +136,7 @@ def combine_scores(parts: Sequence[Floats], methods: Sequence[Method], combine: 
 
 
 def _as_margins(probabilities: Floats) -> Floats:
-    odds = log_odds(probabilities, "probability", "clip")
+    odds = log_odds(probabilities, "probability")
     return odds[:, 1:] if odds.shape[1] == 2 else odds
 
 

@@ -19,7 +19,7 @@ from scipy.special import bdtrc, betaincinv
 
 from .._inputs.arrays import Floats
 from .._inputs.hashing import INCREMENT, MULTIPLIER, Hashes, mix64
-from .._inputs.scores import ScoreType
+from .._inputs.scores import ScoreKind
 from .._inputs.tables import Categories, Column, Table, read_table
 
 SIZE = 256
@@ -178,11 +178,7 @@ class Fingerprint:
 
 
 def calibration_hashes(
-    matrix: Floats | None,
-    labels: npt.NDArray[Any],
-    scores: Floats,
-    n_classes: int,
-    score_type: ScoreType,
+    matrix: Floats | None, labels: npt.NDArray[Any], scores: Floats, kind: ScoreKind
 ) -> Hashes:
     """Hash the rows that a calibrator is fitted to.
 
@@ -194,17 +190,15 @@ def calibration_hashes(
         The class indices.
     scores : ndarray
         The matrix of scores.
-    n_classes : int
-        The number of classes.
-    score_type : {"probability", "logit", "margin"}
-        The type of the scores.
+    kind : ScoreKind
+        The kind of the scores.
 
     Returns
     -------
     ndarray of uint64
         One hash a row.
     """
-    if scores.shape[1] == n_classes == 2 and score_type == "probability":
+    if scores.shape[1] == kind.n_classes == 2 and kind.score_type == "probability":
         scores = scores[:, 1:]  # so that one column or both give the same hash
     with np.errstate(over="ignore"):
         # Another batch or machine may compute other last digits.

@@ -24,12 +24,13 @@ from .._inputs.folds import (
     seed_of,
 )
 from .._inputs.indexing import count_rows, slice_rows
+from .._inputs.scores import ScoreKind
 from .._inputs.tables import read_table
 from .._training.fit_tree import Made
 from .._training.settings import Recipe
 from .engine import make_tree
 from .pool import LocalPool
-from .prepare import FoldOf, Kind, Part, Sample, make_plan, put_in_bins, sampled
+from .prepare import FoldOf, Part, Sample, make_plan, put_in_bins, sampled
 from .surveys import merged_survey
 
 # Rows of a chunk: enough that the sums over them are small in comparison, and not so many that
@@ -93,7 +94,7 @@ def local_pool(
         chunk_rows = min(max(_FEWEST_ROWS, -(-len(rows.labels) // _CHUNKS)), _MOST_ROWS)
     parts = _parts(X, rows, chunk_rows)
     first = np.cumsum([0, *map(len, parts)]).tolist()
-    kind = Kind(len(rows.classes), rows.score_type, extremes)
+    kind = ScoreKind(len(rows.classes), rows.score_type, extremes == "published")
     survey = merged_survey(
         run(delayed(part.survey)(categorical_features, max_bins) for part in parts)
     )

@@ -13,7 +13,7 @@ from .._fitted.fingerprint import SmallestHashes, calibration_hashes
 from .._inputs.arrays import Labels, Mask
 from .._inputs.attributes import Attributes
 from .._inputs.indexing import take_rows
-from .._inputs.scores import ScoreType, is_offset, offset, regressors
+from .._inputs.scores import ScoreKind, is_offset
 from .._training.settings import scores_a_state_sees
 from .binning import Bins, sample_step
 from .chunk import Rows
@@ -47,19 +47,6 @@ class Part:
         """The attributes of the kept rows."""
         matrix = known.encode(self.X)
         return matrix if self.keep is None else matrix[self.keep]
-
-
-@dataclass(frozen=True)
-class Kind:
-    """What the scores are."""
-
-    n_classes: int
-    score_type: ScoreType
-    extremes: str
-
-    def seen(self, scores: Floats) -> Floats:
-        """The scores as node models see them."""
-        return regressors(scores, self.n_classes, self.score_type, self.extremes)
 
 
 @dataclass(frozen=True)
@@ -98,7 +85,7 @@ def make_plan(
     sample: Sample,
     survey: Survey,
     known: Attributes,
-    kind: Kind,
+    kind: ScoreKind,
     *,
     n_rows: int,
     n_folds: int,
@@ -107,7 +94,7 @@ def make_plan(
 ) -> tuple[Plan, Attributes]:
     """The bins of the attributes and the scale of the scores, by a sample of the rows."""
     complete, bins = learned(survey, known, sample.matrix, sample.weights)
-    scores = kind.seen(sample.scores)
+    scores = kind.regressors(sample.scores)
     n_states = 1 if kind.n_classes == 2 else kind.n_classes
     per_state = scores_a_state_sees(kind.n_classes, scores.shape[1])
     plan = Plan(
@@ -124,14 +111,14 @@ def make_plan(
 
 
 def put_in_bins(
-    part: Part, known: Attributes, bins: Bins, kind: Kind, fold: npt.NDArray[np.uint8]
+    part: Part, known: Attributes, bins: Bins, kind: ScoreKind, fold: npt.NDArray[np.uint8]
 ) -> tuple[Rows, SmallestHashes]:
     """The rows of a part as a chunk, and their smallest hashes."""
     matrix = part.encode(known)
-    odds = kind.seen(part.scores)
-    raw = offset(part.scores, kind.n_classes, kind.score_type, odds)
+    odds = kind.regressors(part.scores)
+    raw = kind.offset(part.scores, odds)
     same = raw is None or is_offset(kind.n_classes, odds.shape[1])
-    hashes = calibration_hashes(matrix, part.labels, part.scores, kind.n_classes, kind.score_type)
+    hashes = calibration_hashes(matrix, part.labels, part.scores, kind)
     rows = Rows(
         codes=bins.encode(matrix),
         labels=part.labels,

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import numbers
 import reprlib
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
+
+Choice = TypeVar("Choice", bound=str)
 
 _LARGEST_COUNT = 1_000_000
 _MOST_BINS = 65_534
@@ -46,13 +48,14 @@ def _as_float(value: Any) -> float:
         return math.inf
 
 
-def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
+def check_choice(name: str, value: Any, choices: tuple[Choice, ...]) -> Choice:
     """One of a few words."""
-    if not isinstance(value, str) or value not in choices:
-        raise ValueError(
-            f"{name} must be one of {', '.join(map(repr, choices))}, got {reprlib.repr(value)}"
-        )
-    return value
+    for choice in choices:
+        if isinstance(value, str) and value == choice:
+            return choice
+    raise ValueError(
+        f"{name} must be one of {', '.join(map(repr, choices))}, got {reprlib.repr(value)}"
+    )
 
 
 def check_jobs(n_jobs: Any) -> None:

@@ -212,9 +212,9 @@ def _say(
         lines.append(f"  weight      {columns.weight}")
     click.echo("\n".join(lines), err=True)
     if held_out is not None:
-        from .._inputs.scores import uncalibrated
+        from .._inputs.scores import ScoreKind
 
-        before = uncalibrated(held_out.scores, len(classes), calibrator.score_type_)
+        before = ScoreKind(len(classes), calibrator.score_type_).uncalibrated(held_out.scores)
         after = calibrator.predict_proba(held_out.table, held_out.scores)
         figures = measured(held_out.y, before, after, calibrator.classes_, held_out.weights)
         click.echo(f"On {len(held_out.y):,} rows held out:", err=True)

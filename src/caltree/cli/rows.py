@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from .._inputs.scores import uncalibrated
+from .._inputs.scores import ScoreKind
 from .columns import Columns
 from .errors import CommandError, reading
 from .inputs import Inputs
@@ -46,7 +46,7 @@ def judge(model: Model, columns: Columns, source: Source) -> Judged:
     for first, batch in source.rows():
         scores = inputs.scores(batch, first)
         after = inputs.probabilities(inputs.table(inputs.converted(batch, first)), scores)
-        before = uncalibrated(scores, len(model.classes), model.calibrator.score_type_)
+        before = ScoreKind(len(model.classes), model.calibrator.score_type_).uncalibrated(scores)
         parts.append((*_labels_and_weights(model, columns, source, batch, first), before, after))
     y, weight, before, after = (_joined(part) for part in zip(*parts, strict=True))
     _check_rows(source, len(y))

@@ -13,14 +13,14 @@ import numpy.typing as npt
 from .._fitted.fingerprint import SmallestHashes
 from .._histogram.chunk import Rows
 from .._histogram.plan import Plan
-from .._histogram.prepare import Kind, Part, Sample, make_plan, put_in_bins, sampled
+from .._histogram.prepare import Part, Sample, make_plan, put_in_bins, sampled
 from .._histogram.surveys import Survey
 from .._inputs.arrays import Floats
 from .._inputs.attributes import Attributes
 from .._inputs.folds import hashed_folds
 from .._inputs.indexing import count_rows
 from .._inputs.labels import check_classes, check_weights, labels_of_part, warn_of_few_rows
-from .._inputs.scores import ScoreType, as_score_matrix, resolve_score_type
+from .._inputs.scores import ScoreKind, ScoreType, as_score_matrix, resolve_score_type
 
 Given: TypeAlias = tuple[Any, Any, Any, Any]
 """Attributes, labels, scores and weights, or None, of a partition."""
@@ -161,10 +161,10 @@ def plan_of(
     extremes: str,
     n_judged: int,
     objective: str,
-) -> tuple[Plan, Attributes, Kind, int]:
+) -> tuple[Plan, Attributes, ScoreKind, int]:
     """How all rows are put into bins."""
     rows, score_type, width = sample
-    kind = Kind(len(known.classes), score_type, extremes)
+    kind = ScoreKind(len(known.classes), score_type, extremes == "published")
     plan, attributes = make_plan(
         rows,
         known.survey,
@@ -191,7 +191,7 @@ def bin_part(
     partition: int,
     given: Given,
     known: Known,
-    planned: tuple[Plan, Attributes, Kind, int],
+    planned: tuple[Plan, Attributes, ScoreKind, int],
     deal: Deal,
 ) -> tuple[Rows, SmallestHashes]:
     """The rows of a partition in bins, and their smallest hashes."""

@@ -81,7 +81,7 @@ class CalibrationTree(tree.CalibrationTree):
         CalibrationTree
             The tree itself.
         """
-        self.check_parameters()
+        self._check_parameters()
         recipe = self._recipe()
         parts = partitions(X=X, y=y, scores=scores, sample_weight=sample_weight)
         client = current_client()
@@ -169,9 +169,9 @@ class CalibrationTree(tree.CalibrationTree):
         """
         return tree.CalibrationTree.from_dict(self.to_dict())
 
-    def check_parameters(self) -> None:
+    def _check_parameters(self) -> None:
         """Refuse parameters that `fit` would refuse, before there are any data."""
-        super().check_parameters()
+        super()._check_parameters()
         recipe = self._recipe()
         if recipe.histograms is False:
             raise ValueError(

@@ -18,7 +18,7 @@ from .._fitted.model import TreeModel
 from .._inputs.indexing import chosen_columns
 from .._inputs.labels import known_labels
 from .._inputs.parameters import check_count
-from .._inputs.scores import as_score_matrix, uncalibrated
+from .._inputs.scores import ScoreKind, as_score_matrix
 from .._inputs.tables import Table, read_table
 from ..classifier import CalibratedClassifier
 from ..forest import CalibrationForest
@@ -263,14 +263,14 @@ def _probabilities(
     if isinstance(calibrator, CalibratedClassifier):
         own, kind = calibrator._scores(plane.table)
         after = calibrator._calibrate(plane.table, own, kind)
-        return uncalibrated(own, n_classes, kind), after, {}
+        return ScoreKind(n_classes, kind).uncalibrated(own), after, {}
     matrix = as_score_matrix(scores, None, n_classes)
     if len(matrix) != 1:
         matrix = as_score_matrix(scores, n_rows, n_classes)
     typical = matrix.mean(axis=0)
     everywhere = np.tile(typical, (plane.shape[0] * plane.shape[1], 1))
     after = calibrator.predict_proba(plane.table, everywhere)
-    before = uncalibrated(everywhere, n_classes, calibrator.score_type_)
+    before = ScoreKind(n_classes, calibrator.score_type_).uncalibrated(everywhere)
     return before, after, {"scores": typical.tolist()}
 
 

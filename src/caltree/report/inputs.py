@@ -19,7 +19,7 @@ from .._inputs.arrays import Floats
 from .._inputs.attributes import Attributes, learn
 from .._inputs.indexing import count_rows, take_rows
 from .._inputs.labels import check_weights, known_labels
-from .._inputs.scores import as_score_matrix, uncalibrated
+from .._inputs.scores import ScoreKind, as_score_matrix
 from ..classifier import CalibratedClassifier
 from .intervals import Judged
 
@@ -127,7 +127,7 @@ def _of_model(model: CalibratedClassifier, X: Any, labels: npt.NDArray[np.intp])
     known = model.fingerprint_
     hashes = None if known is None else table_hashes(X, labels)
     return _Said(
-        uncalibrated(scores, len(model.classes_), kind),
+        ScoreKind(len(model.classes_), kind).uncalibrated(scores),
         after,
         kind,
         *_read_attributes(model.calibrator_, model._columns.of(X)),
@@ -137,11 +137,12 @@ def _of_model(model: CalibratedClassifier, X: Any, labels: npt.NDArray[np.intp])
 
 def _of_scores(calibrator: Any, X: Any, labels: npt.NDArray[np.intp], scores: Floats) -> _Said:
     after = calibrator.predict_proba(X, scores)
-    kind = (len(calibrator.classes_), calibrator.score_type_)
+    kind = ScoreKind(len(calibrator.classes_), calibrator.score_type_)
     known, matrix, unreadable = _read_attributes(calibrator, X)
     used = matrix if isinstance(calibrator, AttributeCalibrator) else None
-    overlap = calibrator.fingerprint_.overlap(calibration_hashes(used, labels, scores, *kind))
-    return _Said(uncalibrated(scores, *kind), after, kind[1], known, matrix, unreadable, overlap)
+    overlap = calibrator.fingerprint_.overlap(calibration_hashes(used, labels, scores, kind))
+    before = kind.uncalibrated(scores)
+    return _Said(before, after, kind.score_type, known, matrix, unreadable, overlap)
 
 
 def _read_attributes(

@@ -51,7 +51,7 @@ class Scores:
         return replace(self, matrix=op("Log", op("Div", p, op("Sub", 1.0, p))))
 
     def regressors(self, extremes: str) -> Scores:
-        """As :func:`caltree._inputs.scores.regressors`."""
+        """As :func:`caltree._inputs.scores.ScoreKind.regressors`."""
         op, matrix = self.graph.op, self.matrix
         if extremes == "published" or self.score_type == "margin":
             return self.log_odds(extremes)
@@ -70,7 +70,7 @@ class Scores:
         return probabilities.log_odds(extremes)
 
     def uncalibrated(self) -> Scores:
-        """As :func:`caltree._inputs.scores.uncalibrated`."""
+        """As :func:`caltree._inputs.scores.ScoreKind.uncalibrated`."""
         op, scores = self.graph.op, self.averaged()
         if self.score_type == "probability":
             if scores.width > 1:
@@ -82,7 +82,7 @@ class Scores:
         return replace(self, matrix=logistic(self.graph, scores.matrix, axis=1), width=2)
 
     def offset(self, odds: Scores) -> str | None:
-        """As :func:`caltree._inputs.scores.offset`."""
+        """As :func:`caltree._inputs.scores.ScoreKind.offset`."""
         if self.score_type == "margin":
             return None
         if is_offset(self.n_classes, odds.width):
@@ -94,7 +94,7 @@ class Scores:
         return op("Log", op("Max", probabilities.matrix, _SMALLEST_PROBABILITY))
 
     def averaged(self) -> Scores:
-        """As :func:`caltree._inputs.scores.averaged`."""
+        """As :func:`caltree._inputs.scores.ScoreKind.average`."""
         op, matrix = self.graph.op, self.matrix
         if self.score_type != "probability":
             matrix = op("Clip", matrix, -_LARGEST_SCORE, _LARGEST_SCORE)
@@ -106,7 +106,7 @@ class Scores:
         return replace(self, matrix=mean, width=self.n_classes)
 
     def one_score_a_class(self) -> Scores:
-        """As :func:`caltree._inputs.scores.one_score_a_class`."""
+        """As :func:`caltree._inputs.scores.ScoreKind.one_score_a_class`."""
         scores = self.averaged()
         if self.n_classes > 2 or scores.width == 1:
             return scores
@@ -117,7 +117,7 @@ class Scores:
         return replace(second, matrix=self.graph.op("Sub", second.matrix, first))
 
     def normalised(self) -> Scores:
-        """As :func:`caltree._inputs.scores.normalised`."""
+        """As :func:`caltree._inputs.scores.normalize_rows`."""
         op = self.graph.op
         sums = self.graph.summed(self.matrix, 1, keepdims=1)
         far = op("Greater", op("Abs", op("Sub", sums, 1.0)), _FARTHEST_FROM_ONE)

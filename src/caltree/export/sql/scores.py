@@ -169,7 +169,7 @@ class Scores:
         return f"ln({self.dialect.at_least(probability, _SMALLEST_PROBABILITY)})"
 
     def _published_log_odds(self, p: str) -> str:
-        lowest, highest = log_odds(np.array([[0.0, 1.0]]), "probability", "published")[0]
+        lowest, highest = log_odds(np.array([[0.0, 1.0]]), "probability", published=True)[0]
         return (
             f"CASE WHEN {p} > 0 AND {p} < 1 THEN ln({p} / (1 - {p})) "
             f"WHEN {p} <= 0 THEN {self.dialect.double(lowest)} "
