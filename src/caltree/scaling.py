@@ -22,26 +22,10 @@ from ._inputs.scores import (
     log_odds,
     normalize_rows,
 )
+from ._training.scaling import LARGEST_COEFFICIENT, SMALLEST_STEP, fit_isotonic, fit_sigmoid
 
 Fitted = TypeVar("Fitted")
 ScoreTypeOption = Literal["auto", "probability", "logit", "margin"]
-
-# Scores that differ by less, relative to their size, differ by rounding.
-_SMALLEST_SPREAD = 1e-14
-# Scores that differ by less, and deviate by less of that, would ask for a slope beyond any number.
-_SMALLEST_DISTANCE = 1e-150
-_SMALLEST_DEVIATION = 1e-30
-_LARGEST_COEFFICIENT = 1e200
-# What is closer to 0 counts as 0 in isotonic regression, for the same reason.
-_SMALLEST_SCORE = 1e-290
-_SMALLEST_STEP = _SMALLEST_SCORE * 2.0**-54
-# Newton's method: the end, by number of steps or by what the last one gained of the loss; what
-# rounding does to the loss; and what keeps the curvature from being singular.
-_MOST_STEPS = 200
-_SMALLEST_GAIN = 1e-22
-_ROUNDING = 1.0 + 1e-14
-_SMALLEST_CURVATURE = 1e-300
-_NOT_SINGULAR = 1.0 + 1e-12
 
 
 class _GlobalCalibrator(Calibrator):
@@ -183,7 +167,7 @@ class PlattScaling(_GlobalCalibrator):
 
     def _fit(self, rows: Training) -> dict[str, Any]:
         odds = log_odds(rows.kind.one_score_a_class(rows.scores), rows.score_type)
-        sigmoids = _one_versus_rest(_fit_sigmoid, odds, rows)
+        sigmoids = _one_versus_rest(fit_sigmoid, odds, rows)
         return {
             "slopes_": np.array([slope for slope, _ in sigmoids]),
             "intercepts_": np.array([intercept for _, intercept in sigmoids]),
@@ -206,7 +190,7 @@ class PlattScaling(_GlobalCalibrator):
         super()._restore(state)
         for name in ("slopes", "intercepts"):
             numbers = storage.checked_numbers(state, name, np.float64, 1)
-            if len(numbers) != self._n_columns() or np.abs(numbers).max() > _LARGEST_COEFFICIENT:
+            if len(numbers) != self._n_columns() or np.abs(numbers).max() > LARGEST_COEFFICIENT:
                 raise ValueError(f"{name} of a stored calibrator do not go with its classes")
             setattr(self, f"{name}_", numbers)
 
@@ -253,7 +237,7 @@ class IsotonicScaling(_GlobalCalibrator):
 
     def _fit(self, rows: Training) -> dict[str, Any]:
         scores = rows.kind.one_score_a_class(rows.scores)
-        corners = _one_versus_rest(_fit_isotonic, scores, rows)
+        corners = _one_versus_rest(fit_isotonic, scores, rows)
         return {
             "thresholds_": [thresholds for thresholds, _ in corners],
             "values_": [values for _, values in corners],
@@ -336,10 +320,10 @@ class IdentityCalibrator(_GlobalCalibrator):
 
 
 def _rise_together(thresholds: Floats, values: Floats) -> bool:
-    """Whether these are the corners of a function that `_fit_isotonic` could have found."""
-    if len(thresholds) != len(values) or np.abs(thresholds).max() > _LARGEST_COEFFICIENT:
+    """Whether these are the corners of a function that `fit_isotonic` could have found."""
+    if len(thresholds) != len(values) or np.abs(thresholds).max() > LARGEST_COEFFICIENT:
         return False
-    rising = np.diff(thresholds).min(initial=1.0) > _SMALLEST_STEP and (np.diff(values) >= 0).all()
+    rising = np.diff(thresholds).min(initial=1.0) > SMALLEST_STEP and (np.diff(values) >= 0).all()
     return bool(rising and values[0] >= 0.0 and values[-1] <= 1.0)
 
 
@@ -356,70 +340,3 @@ def _one_versus_rest(
         fit(column, rows.labels == label, rows.weights)
         for column, label in zip(scores.T, classes, strict=True)
     ]
-
-
-def _fit_sigmoid(score: Floats, positive: Mask, weights: Floats | None) -> tuple[float, float]:
-    """Slope and intercept of the most likely sigmoid for Platt's targets."""
-    weight = np.broadcast_to(1.0, len(score)) if weights is None else weights
-    n_positive, n_negative = float(weight[positive].sum()), float(weight[~positive].sum())
-    target = np.where(positive, (n_positive + 1.0) / (n_positive + 2.0), 1.0 / (n_negative + 2.0))
-    against = np.where(positive, 1.0 / (n_positive + 2.0), (n_negative + 1.0) / (n_negative + 2.0))
-    share = weight / (n_positive + n_negative)
-    flat = float(np.log(share @ target) - np.log(share @ against))
-    # Whatever the classifier's unit, scores around 0 and of about 1.
-    centre = float(share @ score)
-    farthest = float(np.abs(score - centre).max())
-    if farthest <= max(_SMALLEST_SPREAD * abs(centre), _SMALLEST_DISTANCE):
-        return 0.0, flat
-    unit = (score - centre) / farthest
-    spread = max(float(np.sqrt(share @ unit**2)), _SMALLEST_DEVIATION)
-    slope, intercept = _most_likely(unit / spread, target, against, share, flat)
-    slope = slope / spread / farthest
-    return slope, intercept - slope * centre
-
-
-def _most_likely(
-    score: Floats, target: Floats, against: Floats, share: Floats, flat: float
-) -> tuple[float, float]:
-    """Slope and intercept by Newton's method, where a step that goes too far is shortened.
-
-    The minimisers of scipy that were tried stop early where one score dwarfs all others.
-    """
-
-    def loss(sigmoid: Floats) -> float:
-        linear = sigmoid[0] * score + sigmoid[1]
-        return -float(share @ (target * log_expit(linear) + against * log_expit(-linear)))
-
-    sigmoid = np.array([0.0, flat])
-    lowest = loss(sigmoid)
-    for _ in range(_MOST_STEPS):
-        linear = sigmoid[0] * score + sigmoid[1]
-        likely, unlikely = expit(linear), expit(-linear)
-        residual = share * (against * likely - target * unlikely)
-        gradient = np.array([residual @ score, residual.sum()])
-        variance = share * likely * unlikely
-        unit = np.sqrt(np.maximum([variance @ score**2, variance.sum()], _SMALLEST_CURVATURE))
-        mixed = (variance @ score) / unit[0] / unit[1]
-        curvature = np.array([[_NOT_SINGULAR, mixed], [mixed, _NOT_SINGULAR]])
-        step = -np.linalg.solve(curvature, gradient / unit) / unit
-        gain = -float(gradient @ step)
-        last = gain <= _SMALLEST_GAIN * lowest
-        while (reached := loss(sigmoid + step)) > lowest * _ROUNDING - 1e-4 * gain:
-            step, gain = step / 4, gain / 4
-        sigmoid, lowest = sigmoid + step, reached
-        if last:
-            break
-    return float(sigmoid[0]), float(sigmoid[1])
-
-
-def _fit_isotonic(score: Floats, positive: Mask, weights: Floats | None) -> tuple[Floats, Floats]:
-    """The corners of the rising function with the lowest squared error."""
-    # Imported here: importing caltree shall not take its time.
-    from sklearn.isotonic import IsotonicRegression
-
-    # Ranks, for scikit-learn takes scores for equal that differ by less than 1e-15.
-    score = np.where(np.abs(score) < _SMALLEST_SCORE, 0.0, score)
-    distinct, ranks = np.unique(score, return_inverse=True)
-    model = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
-    model.fit(ranks, positive.astype(np.float64), weights)
-    return distinct[model.X_thresholds_.astype(np.intp)], model.y_thresholds_

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from .._inputs.arrays import Labels
+from .._inputs.arrays import Labels, Rows
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Selection: TypeAlias = list[dict[str, Any]]
@@ -29,7 +29,7 @@ _LARGEST_LOSS = 1e300
 ROUNDING = 1e-12
 
 
-def row_losses(probabilities: Floats, labels: Labels, objective: str) -> Floats:
+def row_losses(probabilities: Floats, labels: Rows, objective: str) -> Floats:
     """The loss of every row: squared error, mean over classes, or minus log-likelihood."""
     if objective == "log_loss":
         likely = probabilities[np.arange(len(labels)), labels]

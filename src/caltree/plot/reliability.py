@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._base import Calibrator
 from .._inputs.parameters import check_flag
+from .._inputs.probabilities import Kind
 from ..classifier import CalibratedClassifier
-from ..metrics import Kind
 from ..reliability import ReliabilityCurve, Strategy, reliability_curve
 from .panels import Panels, Style
 from .reliability_data import cases_of, check_kind, wilson_interval

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from .._inputs.parameters import check_choice
-from ..metrics import Kind, check_classes, check_rows, columns_of, events
+from .._inputs.probabilities import Kind, check_classes, check_rows, columns_of, events
 from ..reliability import check_probabilities
 
 Floats = npt.NDArray[np.float64]
