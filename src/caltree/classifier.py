@@ -8,8 +8,6 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.exceptions import NotFittedError
-from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
@@ -21,15 +19,20 @@ from ._classifier.absent_classes import (
     present_classes,
     take_classes,
 )
+from ._classifier.estimators import (
+    check_fitted,
+    is_frozen,
+    refuse_pairwise_margins,
+    refuse_zero_weights_of_kernels,
+    tags_of,
+)
 from ._classifier.metadata import calibrator_weights, route_metadata
 from ._classifier.out_of_fold import (
-    Fold,
     Task,
     drop_folds_of_one_class,
     keep_together,
     make_folds,
     own_params,
-    refuse_zero_weights_of_kernels,
     train,
 )
 from ._classifier.response import (
@@ -38,27 +41,21 @@ from ._classifier.response import (
     class_scores,
     combine_scores,
     combined_score_type,
-    refuse_pairwise_margins,
-    tags_of,
 )
 from ._fitted.fingerprint import Fingerprint, table_hashes
 from ._inputs.arrays import Floats, Mask
 from ._inputs.indexing import Columns, count_rows, take_rows
-from ._inputs.labels import check_labels, check_weights
+from ._inputs.labels import check_labels_of_all_rows, check_weights
 from ._inputs.parameters import check_choice, check_jobs
 from ._inputs.scores import ScoreType
 from .tree import CalibrationTree
-
-_COMBINATIONS = ("side_by_side", "average")
-_METHODS = ("auto", "predict_proba", "decision_function")
 
 
 class CalibratedClassifier(ClassifierMixin, BaseEstimator):
     """A classifier whose probabilities are calibrated.
 
-    Out-of-fold scores of the classifier train the calibrator; then the classifier is fitted to all
-    rows. A prediction asks the one classifier for its scores and the calibrator for what they
-    mean.
+    The calibrator is fitted to out-of-fold scores of the classifier, and the classifier to all
+    rows. To predict, the calibrator turns the scores of this classifier into probabilities.
 
     Parameters
     ----------
@@ -79,12 +76,12 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         Where the scores come from; "auto" prefers probabilities.
     attributes : list of names or indices, boolean mask, slice or callable, optional
         The columns of `X` that the calibrator sees; all by default. A callable, for instance
-        scikit-learn's ``make_column_selector``, is given `X` and answers with one of the others.
+        scikit-learn's ``make_column_selector``, is given `X` and returns one of the others.
     combine : {"side_by_side", "average"}, default="side_by_side"
         The scores of several classifiers: next to each other, so that a node model weighs them, or
         averaged.
     n_jobs : int, optional
-        How many classifiers to train at a time, with joblib.
+        The number of classifiers to train at a time, with joblib.
 
     Attributes
     ----------
@@ -101,15 +98,15 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
     feature_names_in_ : ndarray of str
         Their names, if the classifier says so.
     fingerprint_ : Fingerprint or None
-        Hashes of a few training rows, by which a report knows them again; None if `X` is no table.
+        Hashes of a few training rows, by which a report recognizes them; None if `X` is no table.
 
     Notes
     -----
     Weights count in every step: in the classifier, if it takes them (the last step of a pipeline,
-    too), in the calibrator and in its choices. A row of weight 0 is as good as absent.
+    too), in the calibrator and in its choices. A row of weight 0 is ignored.
 
     Where `cv` is no number, or groups are given, the calibrator's own cross-validation keeps
-    together what `cv` keeps together, unless the calibrator has a splitter of its own.
+    together the rows that `cv` keeps together, unless the calibrator has a splitter of its own.
 
     A class that no training row of a fold has gets the probability 0 there (or the lowest of the
     margins). A class that no calibration row has keeps the classifier's probability, 0 of
@@ -174,7 +171,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : table of shape (n, d)
-            Whatever the classifier takes and, unless the calibrator ignores it, a table that a
+            Anything the classifier takes and, unless the calibrator ignores it, a table that a
             calibrator can read.
         y : array-like of shape (n,)
             The labels.
@@ -183,8 +180,8 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         groups : array-like of shape (n,), optional
             Rows of one group are never in the training and the test part of a fold.
         **fit_params
-            Anything else for the classifier's `fit`; what has an entry a row is split with the
-            rows. With scikit-learn's metadata routing enabled, what was requested.
+            Other arguments of the classifier's `fit`; those with an entry a row are split with
+            the rows. With scikit-learn's metadata routing enabled, those that were requested.
 
         Returns
         -------
@@ -194,11 +191,11 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         estimators, methods = self._check_estimators()
         score_type = combined_score_type(methods, self.combine)
         calibrator = self._check_calibrator(score_type)
-        columns = Columns.chosen(X, self.attributes)
+        columns = Columns.choose(X, self.attributes)
         n_rows = count_rows(X, "X")
         weights = check_weights(sample_weight, n_rows)
         keep = np.ones(n_rows, dtype=bool) if weights is None else weights > 0
-        own, labels = _labels_of_all_rows(y, n_rows, keep)
+        own, labels = check_labels_of_all_rows(y, n_rows, keep)
         to_train = {name: e for name, e in estimators.items() if not is_frozen(e)}
         params, split_params = route_metadata(self, to_train, n_rows, weights, groups, fit_params)
         if not keep.all():
@@ -207,7 +204,8 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         weighting = calibrator_weights(calibrator, weights)
         classes = all_classes(own, filter(is_frozen, estimators.values()))
         refuse_pairwise_margins(estimators.values(), methods, len(classes))
-        folds = self._folds(X, labels, keep, split_params)
+        folds = make_folds(self.cv, X, labels, keep, split_params) if to_train else []
+        folds = drop_folds_of_one_class(folds, labels)
         rows = np.sort(np.concatenate([test for _, test in folds])) if folds else keep.nonzero()[0]
         present = present_classes(classes, labels[rows])
 
@@ -298,7 +296,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         return np.asarray(self.classes_[best])
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """What is requested by the classifiers, the splitter and the calibration itself."""
+        """Metadata that the classifiers, the splitter and the calibration itself request."""
         router = MetadataRouter(owner=self).add_self_request(self)
         to_fit = MethodMapping().add(caller="fit", callee="fit")
         for name, estimator in self._estimators().items():
@@ -307,7 +305,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         return router.add(splitter=self.cv, method_mapping=to_split)
 
     def __sklearn_tags__(self) -> Tags:
-        """What the classifiers take, this one takes."""
+        """Tags that say of inputs what those of all the classifiers say."""
         tags = super().__sklearn_tags__()
         inputs = [tags_of(each).input_tags for each in self._estimators().values()]
         for name in ("sparse", "allow_nan", "string", "categorical", "pairwise"):
@@ -339,8 +337,9 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         return {"estimator": self.estimator}
 
     def _check_estimators(self) -> tuple[dict[str, Any], list[Method]]:
-        check_choice("score_method", self.score_method, _METHODS)
-        check_choice("combine", self.combine, _COMBINATIONS)
+        methods = ("auto", "predict_proba", "decision_function")
+        check_choice("score_method", self.score_method, methods)
+        check_choice("combine", self.combine, ("side_by_side", "average"))
         check_jobs(self.n_jobs)
         if isinstance(self.cv, str) and self.cv == "prefit":
             raise ValueError("cv='prefit' is not known; use FrozenEstimator(estimator) instead")
@@ -353,7 +352,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
                     f"estimator must be a classifier or a list of classifiers, got {each!r}"
                 )
             if is_frozen(each):
-                _check_fitted(each)
+                check_fitted(each)
         return estimators, [choose_method(each, self.score_method) for each in estimators.values()]
 
     def _check_calibrator(self, score_type: ScoreType) -> Any:
@@ -373,13 +372,6 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         if own_params(calibrator).get("score_type") == "auto":
             calibrator.set_params(score_type=score_type)
         return calibrator
-
-    def _folds(
-        self, X: Any, labels: npt.NDArray[Any], keep: Mask, split_params: dict[str, Any]
-    ) -> list[Fold]:
-        if all(map(is_frozen, self._estimators().values())):
-            return []
-        return drop_folds_of_one_class(make_folds(self.cv, X, labels, keep, split_params), labels)
 
     def _set_features(self, estimator: Any) -> None:
         for name in ("n_features_in_", "feature_names_in_"):
@@ -406,31 +398,3 @@ def _fingerprint(X: Any, codes: npt.NDArray[np.intp], keep: Mask) -> Fingerprint
     """The fingerprint of the kept rows, without their scores, which differ between folds."""
     hashes = table_hashes(X, codes)
     return None if hashes is None else Fingerprint.of(hashes[keep])
-
-
-def is_frozen(estimator: Any) -> bool:
-    """Whether a classifier is fitted already and stays so."""
-    return isinstance(estimator, FrozenEstimator)
-
-
-def _check_fitted(frozen: FrozenEstimator) -> None:
-    estimator = frozen.estimator
-    if not hasattr(estimator, "__sklearn_tags__"):
-        return  # Other classifiers than scikit-learn's do not tell.
-    try:
-        check_is_fitted(estimator)
-    except NotFittedError:
-        raise NotFittedError(
-            f"FrozenEstimator({type(estimator).__name__}()) is not fitted; fit the classifier "
-            "before it is frozen"
-        ) from None
-
-
-def _labels_of_all_rows(
-    y: Any, n_rows: int, keep: Mask
-) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """The classes, and the label of each row; rows that are left out may have any."""
-    classes, codes = check_labels(y, n_rows, keep)
-    all_codes = np.zeros(n_rows, dtype=np.intp)
-    all_codes[keep] = codes
-    return classes, classes[all_codes]

@@ -1,4 +1,4 @@
-"""How good probabilities are: errors and calibration, weighted, for any number of classes."""
+"""Metrics of probabilities: errors and calibration, weighted, for any number of classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Global calibrators, which look at the scores alone: Platt scaling, isotonic regression, none."""
+"""Global calibrators, which use the scores alone: Platt scaling, isotonic regression, none."""
 
 from __future__ import annotations
 
@@ -92,11 +92,11 @@ class _GlobalCalibrator(Calibrator):
         check_choice("score_type", getattr(self, "score_type", "auto"), SCORE_TYPES)
 
     def _fit(self, rows: Training) -> dict[str, Any]:
-        """The fitted attributes."""
+        """Fit to checked rows; return the fitted attributes."""
         raise NotImplementedError
 
     def _calibrate(self, matrix: Floats) -> Floats:
-        """Probabilities, one column a class."""
+        """Calibrated probabilities, one column a class."""
         raise NotImplementedError
 
     def _state(self) -> dict[str, Any]:
@@ -111,7 +111,7 @@ class _GlobalCalibrator(Calibrator):
         return ScoreKind(len(self.classes_), self.score_type_)
 
     def _n_columns(self) -> int:
-        """How many maps from a score to a probability there are."""
+        """The number of maps from a score to a probability."""
         return 1 if len(self.classes_) == 2 else len(self.classes_)
 
 
@@ -126,7 +126,7 @@ class PlattScaling(_GlobalCalibrator):
     Parameters
     ----------
     score_type : {"auto", "probability", "logit", "margin"}, default="auto"
-        Probabilities are turned into log-odds, logits and margins enter as they are. "auto" takes
+        Probabilities are turned into log-odds, logits and margins are not. "auto" takes
         scores for probabilities if they all lie in [0, 1] and those of a row sum to 1.
 
     Attributes
@@ -136,11 +136,11 @@ class PlattScaling(_GlobalCalibrator):
     slopes_, intercepts_ : ndarray of shape (1,) or (m,)
         The sigmoids: one, that of the second class, for two classes; otherwise one a class.
     score_type_ : str
-        What the scores were taken for.
+        The type of the scores.
     n_scores_ : int
         The number of columns of the scores.
     fingerprint_ : Fingerprint
-        Hashes of a few training rows, by which a report knows them again.
+        Hashes of a few training rows, by which a report recognizes them.
 
     Notes
     -----
@@ -178,7 +178,7 @@ class PlattScaling(_GlobalCalibrator):
         linear = odds * self.slopes_ + self.intercepts_
         if len(self.classes_) == 2:
             return np.hstack([expit(-linear), expit(linear)])
-        # Divided by their sum, but far from all training rows each of them may be next to 0.
+        # Divided by their sum in logarithms, since far from all training rows all may be next to 0.
         return np.asarray(softmax(log_expit(linear), axis=1))
 
     def _state(self) -> dict[str, Any]:
@@ -203,7 +203,7 @@ class IsotonicScaling(_GlobalCalibrator):
     function for each, that class against the others, and the values of a row are divided by
     their sum; where all of them are 0, each class gets the same probability.
 
-    Scores enter as they are, since only their order matters to the fit.
+    Scores are not transformed, since only their order matters to the fit.
 
     Attributes
     ----------
@@ -213,11 +213,11 @@ class IsotonicScaling(_GlobalCalibrator):
         Corners of the functions, scores and probabilities: one, that of the second class, for two
         classes; otherwise one a class.
     score_type_ : str
-        What the scores were taken for.
+        The type of the scores.
     n_scores_ : int
         The number of columns of the scores.
     fingerprint_ : Fingerprint
-        Hashes of a few training rows, by which a report knows them again.
+        Hashes of a few training rows, by which a report recognizes them.
 
     Examples
     --------
@@ -273,8 +273,8 @@ class IsotonicScaling(_GlobalCalibrator):
 class IdentityCalibrator(_GlobalCalibrator):
     """No calibration: the scores as probabilities, so that a search can choose it.
 
-    Probabilities stay what they are (those of several classifiers are averaged, and a row that
-    does not sum to 1 is divided by its sum). Logits and margins go through the softmax; with two
+    Probabilities are not changed (those of several classifiers are averaged, and a row that does
+    not sum to 1 is divided by its sum). Logits and margins go through the softmax; with two
     classes and one column that is the logistic function.
 
     Parameters
@@ -288,11 +288,11 @@ class IdentityCalibrator(_GlobalCalibrator):
     classes_ : ndarray
         The labels, sorted; the columns of `predict_proba`.
     score_type_ : str
-        What the scores were taken for.
+        The type of the scores.
     n_scores_ : int
         The number of columns of the scores.
     fingerprint_ : Fingerprint
-        Hashes of a few training rows, by which a report knows them again.
+        Hashes of a few training rows, by which a report recognizes them.
 
     Examples
     --------

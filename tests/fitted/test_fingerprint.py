@@ -25,6 +25,7 @@ from caltree import (
     PlattScaling,
 )
 from caltree._fitted.fingerprint import SIZE, Fingerprint, calibration_hashes, table_hashes
+from caltree._inputs.scores import ScoreKind
 
 from ..support.trees import fixed_tree, make_frame, make_rows
 
@@ -38,11 +39,13 @@ CALIBRATORS = {
 }
 every = pytest.mark.parametrize("name", CALIBRATORS)
 
+PROBABILITIES, MARGINS = ScoreKind(2, "probability"), ScoreKind(2, "margin")
+
 
 def hashes_of(n_rows, seed=0, columns=3):
     rng = np.random.default_rng(seed)
     X, scores = rng.normal(size=(n_rows, columns)), rng.random((n_rows, 1))
-    return calibration_hashes(X, rng.integers(0, 2, n_rows), scores, 2, "probability")
+    return calibration_hashes(X, rng.integers(0, 2, n_rows), scores, PROBABILITIES)
 
 
 def alike(n_rows, levels, seed=0):
@@ -50,7 +53,7 @@ def alike(n_rows, levels, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.integers(0, levels, (n_rows, 3)).astype(float)
     scores = np.full((n_rows, 1), 0.5)
-    return calibration_hashes(X, rng.integers(0, 2, n_rows), scores, 2, "probability")
+    return calibration_hashes(X, rng.integers(0, 2, n_rows), scores, PROBABILITIES)
 
 
 # Hashes
@@ -59,7 +62,7 @@ def alike(n_rows, levels, seed=0):
 def test_hashes_are_the_same_everywhere_and_always():
     X = np.array([[1.0, np.nan], [0.1, -2.0]])
     scores = np.array([[0.25], [0.75]])
-    found = calibration_hashes(X, np.array([0, 1]), scores, 2, "probability")
+    found = calibration_hashes(X, np.array([0, 1]), scores, PROBABILITIES)
     assert [f"{value:016x}" for value in found.tolist()] == KNOWN
     texts = pd.DataFrame({"a": ["x", None], "b": [True, False]})
     assert [f"{value:016x}" for value in table_hashes(texts, np.array([0, 1]))] == KNOWN_TEXTS
@@ -93,7 +96,7 @@ def test_fingerprintes_do_not_depend_on_the_process():
 def test_different_rows_have_different_hashes():
     grid = np.stack(np.meshgrid(*[np.arange(12.0)] * 4), axis=-1).reshape(-1, 4)
     scores = np.zeros((len(grid), 1))
-    hashes = calibration_hashes(grid, np.zeros(len(grid), dtype=int), scores, 2, "margin")
+    hashes = calibration_hashes(grid, np.zeros(len(grid), dtype=int), scores, MARGINS)
     assert len(np.unique(hashes)) == len(grid)
     # As good as drawn at random: each bit is set in half of them.
     bits = hashes[:, np.newaxis] >> np.arange(64, dtype=np.uint64) & np.uint64(1)
@@ -102,29 +105,29 @@ def test_different_rows_have_different_hashes():
 
 def test_every_part_of_a_row_counts():
     X, y, scores = make_rows(6)
-    base = calibration_hashes(X, y, scores, 2, "probability")
+    base = calibration_hashes(X, y, scores, PROBABILITIES)
     for changed in (
         (X + 1, y, scores),
         (X, 1 - y, scores),
         (X, y, scores[::-1]),
         (None, y, scores),
     ):
-        assert not (calibration_hashes(*changed, 2, "probability") == base).any()
-    assert not (calibration_hashes(X[:, ::-1], y, scores, 2, "probability") == base).any()
+        assert not (calibration_hashes(*changed, PROBABILITIES) == base).any()
+    assert not (calibration_hashes(X[:, ::-1], y, scores, PROBABILITIES) == base).any()
 
 
 def test_what_is_equal_has_equal_hashes():
     y = np.zeros(2, dtype=int)
     scores = np.full((2, 1), 0.5)
     X = np.array([[0.0, np.nan], [-0.0, -np.nan]])
-    first, second = calibration_hashes(X, y, scores, 2, "probability")
+    first, second = calibration_hashes(X, y, scores, PROBABILITIES)
     assert first == second
     last_digit = np.nextafter(scores, 1.0)
-    again = calibration_hashes(X, y, last_digit, 2, "probability")
+    again = calibration_hashes(X, y, last_digit, PROBABILITIES)
     assert again[0] == first
     both = np.hstack([1 - scores, scores])
-    assert calibration_hashes(X, y, both, 2, "probability")[0] == first
-    assert calibration_hashes(X, y, both, 2, "margin")[0] != first
+    assert calibration_hashes(X, y, both, PROBABILITIES)[0] == first
+    assert calibration_hashes(X, y, both, MARGINS)[0] != first
 
 
 def test_tables_of_every_kind_have_the_same_hashes():

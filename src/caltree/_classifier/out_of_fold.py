@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, TypeAlias
@@ -16,14 +16,15 @@ from .._inputs.arrays import Classes, Floats, Mask, Rows
 from .._inputs.folds import split_rows
 from .._inputs.indexing import count_rows, take_columns, take_rows
 from .._inputs.parameters import check_count
-from .response import Method, class_scores, tags_of
+from .estimators import tags_of
+from .response import Method, class_scores
 
 Fold: TypeAlias = tuple[Rows, Rows]
 
 
 @dataclass(frozen=True)
 class Task:
-    """A classifier and what it is trained on."""
+    """A classifier and the rows and parameters of its `fit`."""
 
     estimator: Any
     method: Method
@@ -99,16 +100,6 @@ def _gather(parts: list[tuple[Rows, Floats]], n_rows: int) -> Floats:
     return everything
 
 
-def refuse_zero_weights_of_kernels(estimators: Iterable[Any]) -> None:
-    """Refuse rows of weight 0 where X is a kernel matrix, whose columns are rows too."""
-    for estimator in estimators:
-        if tags_of(estimator).input_tags.pairwise:
-            raise ValueError(
-                f"sample_weight is 0 in some rows, which the kernel of {type(estimator).__name__} "
-                "cannot leave out; drop those rows and columns of X"
-            )
-
-
 def _is_by_row(value: Any, n_rows: int) -> bool:
     """Whether a parameter of `fit` has an entry for each row."""
     if isinstance(value, str | bytes | dict) or not hasattr(value, "__len__"):
@@ -178,9 +169,9 @@ def drop_folds_of_one_class(folds: Sequence[Fold], labels: Classes) -> list[Fold
             f"fold {number} of cv trains on rows of one class only; its {len(test)} test rows "
             "get no score and are not used for calibration",
             UserWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
-    if not kept:
+    if folds and not kept:
         raise ValueError("cv has no fold that trains on more than one class; use stratified folds")
     return kept
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.frozen import FrozenEstimator
-from sklearn.utils import Tags, get_tags
 
 from .._inputs.arrays import Classes, Floats
 from .._inputs.scores import LARGEST_SCORE, ScoreType, log_odds
@@ -147,34 +144,3 @@ def _one_column_a_class(scores: Floats, score_type: ScoreType) -> Floats:
         return _two_columns(scores, "predict_proba")
     # Half of a margin for each of two classes: their difference is the margin.
     return scores * [-0.5, 0.5]
-
-
-def tags_of(estimator: Any) -> Tags:
-    """The tags of a classifier, or scikit-learn's defaults for one that has none."""
-    if isinstance(estimator, FrozenEstimator):
-        return tags_of(estimator.estimator)
-    return get_tags(estimator if hasattr(estimator, "__sklearn_tags__") else BaseEstimator())
-
-
-def refuse_pairwise_margins(
-    estimators: Iterable[Any], methods: Iterable[Method], n_classes: int
-) -> None:
-    """Refuse margins of pairs of classes: three classes have three pairs, so no shape tells."""
-    for estimator, method in zip(estimators, methods, strict=True):
-        shape = getattr(_innermost(estimator), "decision_function_shape", None)
-        if method == "decision_function" and shape == "ovo" and n_classes > 2:
-            raise ValueError(
-                f"estimator {type(estimator).__name__} gives margins of pairs of classes; "
-                "use an SVC with decision_function_shape='ovr'"
-            )
-
-
-def _innermost(estimator: Any) -> Any:
-    """The classifier inside a pipeline, a search or a frozen classifier."""
-    # Imported here: they would be half of the time that importing caltree takes.
-    from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
-    from sklearn.pipeline import Pipeline
-
-    if isinstance(estimator, FrozenEstimator | GridSearchCV | RandomizedSearchCV):
-        return _innermost(estimator.estimator)
-    return _innermost(estimator.steps[-1][1]) if isinstance(estimator, Pipeline) else estimator

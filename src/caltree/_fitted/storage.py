@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._inputs.scores import ScoreType
-from .files import write_whole
+from .files import write_atomically
 from .fingerprint import Fingerprint
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def check_width(n_scores: Any, n_classes: int) -> None:
 def write_json(stored: dict[str, Any], path: Any) -> None:
     """Write JSON strictly; the file appears whole or not at all."""
     text = json.dumps(stored, allow_nan=False)
-    write_whole(Path(path), f"{text}\n".encode())
+    write_atomically(Path(path), f"{text}\n".encode())
 
 
 def read_json(path: Any) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._inputs.attributes import Attribute, Attributes
-from .._inputs.indexing import chosen_columns
+from .._inputs.indexing import column_positions
 from .._inputs.tables import Categories, Category, Column, read_table
 from .binning import Bins, cuts_between, few_values, quantile_cuts
 
@@ -97,7 +97,7 @@ class Survey:
         table = read_table(X, "X")
         nominal = np.zeros(table.shape[1], dtype=bool)
         if categorical_features is not None:
-            nominal[chosen_columns(categorical_features, table, "categorical_features")] = True
+            nominal[column_positions(categorical_features, table, "categorical_features")] = True
         labels = tuple(table.label(j) for j in range(table.shape[1]))
         columns: list[Seen] = []
         for j, label in enumerate(labels):

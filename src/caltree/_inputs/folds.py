@@ -1,4 +1,4 @@
-"""Folds: the published deal, or whatever a splitter gives, as row numbers."""
+"""Folds as row numbers: of the published method, of a splitter, or by hashes of row numbers."""
 
 from __future__ import annotations
 
@@ -22,16 +22,15 @@ Fold: TypeAlias = tuple[Rows, Rows]
 # A byte says which fold a row is held out from.
 _MOST_FOLDS = 250
 IN_NO_FOLD = 255
-# With so many rows held out, whatever is chosen by them is chosen well: the standard error of a
-# difference in RMSE is about 0.0001.
+# With so many rows held out the standard error of a difference in RMSE is about 0.0001.
 _ENOUGH_HELD_OUT = 200_000
 
 
 def make_folds(cv: Any, labels: Labels, keep: Mask | None, random_state: Any) -> list[Fold]:
-    """The folds of the kept rows.
+    """Make folds of the kept rows.
 
-    A number means the published, stratified deal, of the rows as they come or shuffled; anything
-    else is a splitter of all rows, or the (train, test) index arrays themselves.
+    A number means the stratified folds of the published method, of rows that are shuffled if there
+    is a `random_state`; anything else is a splitter of all rows, or (train, test) index arrays.
     """
     n_rows = len(labels)
     if isinstance(cv, Integral) and not isinstance(cv, bool):
@@ -84,7 +83,7 @@ def hashed_folds(
 
 
 def judged_folds(n_folds: int, n_rows: int) -> int:
-    """How many of the folds are enough: so many that they hold out as many rows as one needs."""
+    """The number of folds that together hold out enough rows to choose by."""
     return min(n_folds, math.ceil(_ENOUGH_HELD_OUT * n_folds / n_rows))
 
 
@@ -98,12 +97,12 @@ def check_folds(n_folds: int, n_rows: int) -> None:
 
 
 def seed_of(random_state: Any) -> int:
-    """The seed that `random_state` stands for; None stands for 0."""
+    """The seed given by `random_state`; 0 for None."""
     return 0 if random_state is None else int(random_generator(random_state).randint(2**31))
 
 
 def random_generator(random_state: Any) -> np.random.RandomState:
-    """What `random_state` stands for."""
+    """The generator given by `random_state`."""
     try:
         generator: np.random.RandomState = check_random_state(random_state)
     except ValueError as error:
@@ -114,7 +113,7 @@ def random_generator(random_state: Any) -> np.random.RandomState:
 
 
 def _split(cv: Any, labels: Labels, keep: Mask) -> list[Fold]:
-    # Rows that are left out keep their place in the splitter's count, with any label.
+    # The splitter sees all rows; those that are not kept have any label.
     all_labels = np.zeros(len(keep), dtype=np.intp)
     all_labels[keep] = labels
     place = np.cumsum(keep) - 1
@@ -130,7 +129,7 @@ def _split(cv: Any, labels: Labels, keep: Mask) -> list[Fold]:
 def split_rows(
     cv: Any, X: Any, labels: npt.NDArray[Any], **groups: Any
 ) -> list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
-    """The row numbers of every fold of a splitter or an iterable, checked."""
+    """Split rows by a splitter or an iterable, and check the row numbers of every fold."""
     folds = _row_numbers(cv, X, labels, groups)
     for number, parts in enumerate(folds):
         for part in parts:

@@ -17,13 +17,21 @@ _FEWEST_ROWS_FOR_A_MODEL = 5
 
 
 def check_labels(y: Any, n_rows: int, keep: Mask | None = None) -> tuple[Classes, Labels]:
-    """The classes, sorted, and the class index of every kept row."""
+    """Check labels; return the sorted classes and the class index of every kept row."""
     if n_rows == 0 and y is not None and len(_as_labels(y)) == 0:
         raise ValueError("y is empty; give at least two rows of different classes")
     labels = labels_of_part(y, n_rows, keep)
     classes, codes = np.unique(labels, return_inverse=True)
     check_classes(classes)
     return classes, codes.astype(np.uint16)
+
+
+def check_labels_of_all_rows(y: Any, n_rows: int, keep: Mask) -> tuple[Classes, Classes]:
+    """The classes, and the label of each row; rows that are not kept have any of them."""
+    classes, codes = check_labels(y, n_rows, keep)
+    all_codes = np.zeros(n_rows, dtype=np.intp)
+    all_codes[keep] = codes
+    return classes, classes[all_codes]
 
 
 def check_classes(classes: Classes) -> None:
@@ -38,7 +46,7 @@ def check_classes(classes: Classes) -> None:
 
 
 def labels_of_part(y: Any, n_rows: int, keep: Mask | None) -> Classes:
-    """The labels of the kept rows of a part of all rows, which may be of one class, or none."""
+    """Check the labels of some of the rows, which may be of one class, and return the kept ones."""
     if y is None:
         raise ValueError("calibration requires y to be passed, but the target y is None")
     labels = _as_labels(y)
@@ -60,7 +68,7 @@ def labels_of_part(y: Any, n_rows: int, keep: Mask | None) -> Classes:
 
 
 def known_labels(y: Any, classes: Classes, n_rows: int) -> Floats:
-    """Labels of fitted classes as ones and zeros, one column a class."""
+    """Labels as ones and zeros, one column a class; all must be among `classes`."""
     labels = _as_labels(y)
     if len(labels) != n_rows:
         raise ValueError(f"y has {len(labels)} labels, but X has {n_rows} rows")
@@ -81,7 +89,7 @@ def _as_labels(y: Any) -> Classes:
     _refuse_mask("y", y)
     try:
         labels = np.asarray(y)
-        # numpy turns the numbers beside strings into strings; as objects they stay what they are.
+        # numpy turns numbers beside strings into strings; as objects they stay numbers.
         if isinstance(y, list | tuple) and labels.dtype.kind in "US":
             objects = np.asarray(y, dtype=object)
             labels = labels if all(isinstance(label, str) for label in objects.flat) else objects
@@ -115,7 +123,7 @@ def _missing(labels: Classes) -> Mask:
 
 
 def _unequal_to_itself(label: Any) -> bool:
-    # NaN is; pandas.NA answers neither yes nor no.
+    # NaN is; comparing pandas.NA gives neither True nor False.
     try:
         return bool(label != label)
     except (TypeError, ValueError):
@@ -123,7 +131,7 @@ def _unequal_to_itself(label: Any) -> bool:
 
 
 def _of_one_type(labels: npt.NDArray[np.object_]) -> Classes:
-    """Objects as what they are: all strings, all booleans or all numbers."""
+    """Check that all labels are strings, all booleans or all numbers, and give them that type."""
     kinds = (str,), (bool, np.bool_), (int, float, np.integer, np.floating)
     first = next((kind for kind in kinds if isinstance(labels[0], kind)), ())
     for row, label in enumerate(labels):
@@ -147,7 +155,7 @@ def _check_whole(labels: npt.NDArray[np.floating[Any]]) -> None:
 
 
 def check_weights(sample_weight: Any, n_rows: int, of: str = "X") -> Floats | None:
-    """One weight a row of `of`, none negative, some positive; None if all rows count once."""
+    """Check weights: one a row of `of`, none negative, some positive; None stays None."""
     if sample_weight is None:
         return None
     _refuse_mask("sample_weight", sample_weight)
@@ -182,7 +190,7 @@ def check_weights(sample_weight: Any, n_rows: int, of: str = "X") -> Floats | No
 
 
 def warn_of_few_rows(weights: Floats) -> None:
-    """Warn of weights that were meant as shares."""
+    """Warn if the weights sum to so little that they may be shares."""
     total = weights.sum()
     if total < _FEWEST_ROWS_FOR_A_MODEL:
         warnings.warn(

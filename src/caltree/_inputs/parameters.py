@@ -18,7 +18,7 @@ _LARGEST_PENALTY = 1e9
 
 
 def check_count(name: str, value: Any, least: int, also: str = "") -> int:
-    """A whole number that is at least `least`; `also` says what else would do."""
+    """Check a whole number of at least `least`; `also` names other valid values."""
     whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     if not whole or not least <= value <= _LARGEST_COUNT:
         raise ValueError(
@@ -29,7 +29,7 @@ def check_count(name: str, value: Any, least: int, also: str = "") -> int:
 
 
 def check_size(name: str, value: Any, least: float, also: str = "") -> float:
-    """A finite number that is at least `least`; `also` says what else would do."""
+    """Check a finite number of at least `least`; `also` names other valid values."""
     number = _as_float(value)
     if not least <= number < math.inf:
         raise ValueError(
@@ -39,7 +39,7 @@ def check_size(name: str, value: Any, least: float, also: str = "") -> float:
 
 
 def _as_float(value: Any) -> float:
-    """A number as a float, and NaN for anything else."""
+    """The value as a float; NaN for anything that is not a number."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         return math.nan
     try:
@@ -49,7 +49,7 @@ def _as_float(value: Any) -> float:
 
 
 def check_choice(name: str, value: Any, choices: tuple[Choice, ...]) -> Choice:
-    """One of a few words."""
+    """Check that a value is one of a few words."""
     for choice in choices:
         if isinstance(value, str) and value == choice:
             return choice
@@ -59,7 +59,7 @@ def check_choice(name: str, value: Any, choices: tuple[Choice, ...]) -> Choice:
 
 
 def check_jobs(n_jobs: Any) -> None:
-    """A number of threads as joblib counts them, or None."""
+    """Check a number of threads as joblib counts them, or None."""
     if n_jobs is None:
         return
     whole = isinstance(n_jobs, numbers.Integral) and not isinstance(n_jobs, bool)
@@ -71,14 +71,14 @@ def check_jobs(n_jobs: Any) -> None:
 
 
 def check_flag(name: str, value: Any) -> bool:
-    """True or False."""
+    """Check that a value is True or False."""
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be True or False, got {reprlib.repr(value)}")
     return bool(value)
 
 
 def check_penalty(value: Any) -> float:
-    """A number that keeps models finite, and is finite itself."""
+    """Check a penalty, large enough to keep models finite and finite itself."""
     is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
     if not is_number or not (_SMALLEST_PENALTY <= value <= _LARGEST_PENALTY):
         raise ValueError(
@@ -89,7 +89,7 @@ def check_penalty(value: Any) -> float:
 
 
 def check_bins(value: Any) -> int:
-    """A number of bins."""
+    """Check a number of bins."""
     count = check_count("max_bins", value, 2)
     if count > _MOST_BINS:
         raise ValueError(f"max_bins must be at most {_MOST_BINS}, got {count}")
@@ -97,7 +97,7 @@ def check_bins(value: Any) -> int:
 
 
 def check_histograms(value: Any, node_models: str) -> bool | Literal["auto"]:
-    """Whether trees may grow on histograms; the node models of LogitBoost cannot."""
+    """Check whether trees grow on histograms, which those of LogitBoost cannot."""
     if isinstance(value, str) and value == "auto":
         return "auto" if node_models == "shrunken" else False
     if not isinstance(value, bool | np.bool_):

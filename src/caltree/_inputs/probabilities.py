@@ -36,7 +36,7 @@ def check_rows(y_true: Any, y_prob: Any, sample_weight: Any, labels: Any) -> Lab
 
 
 def check_classes(truth: Classes, labels: Any) -> Classes:
-    """The classes that the columns stand for."""
+    """Check the labels; return the class of each column."""
     try:
         classes = np.unique(truth)
     except TypeError:
@@ -89,7 +89,7 @@ def _check_probabilities(y_prob: Any, n_rows: int, n_classes: int) -> Floats:
 
 
 def columns_of(truth: Classes, classes: Classes) -> npt.NDArray[np.intp]:
-    """The column of the class of every row."""
+    """The column of the true class of every row."""
     try:
         order = np.argsort(classes)
         place = np.searchsorted(classes, truth, sorter=order)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .._fitted.files import beside_of, write_whole
+from .._fitted.files import temporary_path, write_atomically
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -39,7 +39,7 @@ def demo(output: Path, no_plot: bool) -> None:
     if file_format is not None:
         picture = _draw(comparison, file_format)
         with _reporting(output):
-            write_whole(output, picture)
+            write_atomically(output, picture)
         click.echo(f"\nReliability diagrams: {output}")
 
 
@@ -55,7 +55,7 @@ def _picture_format(output: Path) -> str:
     if output.is_dir():
         raise click.ClickException(f"cannot write {output}: it is a folder")
     with _reporting(output):
-        beside = beside_of(output)
+        beside = temporary_path(output)
         beside.touch(exist_ok=False)
         beside.unlink()
     return ending.removeprefix(".")

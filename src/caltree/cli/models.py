@@ -13,7 +13,7 @@ from .. import CalibrationForest, CalibrationTree, IdentityCalibrator, IsotonicS
 from .._attribute_base import AttributeCalibrator
 from .._base import Calibrator
 from .._fitted import storage
-from .._fitted.files import write_whole
+from .._fitted.files import write_atomically
 from .._inputs.attributes import Attributes
 from .columns import Columns
 from .errors import CommandError, reading, writing
@@ -123,7 +123,7 @@ def write_model(calibrator: Calibrator, columns: Columns, path: str) -> None:
             stream.write(content)
             stream.flush()
         else:
-            write_whole(Path(path), content)
+            write_atomically(Path(path), content)
 
 
 def _wrong_kind(kind: Any) -> str:

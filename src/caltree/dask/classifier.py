@@ -19,8 +19,9 @@ from sklearn.utils.validation import check_is_fitted
 from .. import classifier
 from .._base import Calibrator
 from .._classifier.absent_classes import all_classes, present_classes, take_classes
+from .._classifier.estimators import is_frozen, refuse_pairwise_margins
 from .._classifier.metadata import calibrator_weights, route_metadata
-from .._classifier.response import Method, combined_score_type, refuse_pairwise_margins
+from .._classifier.response import Method, combined_score_type
 from .._fitted.fingerprint import Fingerprint, SmallestHashes, table_hashes
 from .._inputs.arrays import Classes, Floats
 from .._inputs.folds import check_folds
@@ -148,8 +149,8 @@ class CalibratedClassifier(classifier.CalibratedClassifier):
         parts = partitions(**given)
         X, y, sample_weight = given["X"], given["y"], given.get("sample_weight")
         client = current_client()
-        columns = Columns.chosen(_without_rows(X), self.attributes)
-        to_train = {} if classifier.is_frozen(self.estimator) else estimators
+        columns = Columns.choose(_without_rows(X), self.attributes)
+        to_train = {} if is_frozen(self.estimator) else estimators
         params, _ = route_metadata(self, to_train, 0, sample_weight, None, {})
         weighting = calibrator_weights(calibrator, sample_weight)
         known = _known(client, {**parts, "X": partitions(X=_chosen(columns, X))["X"]})
@@ -277,7 +278,7 @@ class CalibratedClassifier(classifier.CalibratedClassifier):
                 "calibrates several, without Dask"
             )
         estimators, methods = super()._check_estimators()
-        if not classifier.is_frozen(self.estimator):
+        if not is_frozen(self.estimator):
             refuse_ordinary(self.estimator)
             check_count("cv", self.cv, 2)
         return estimators, methods

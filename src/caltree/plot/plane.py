@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._fitted.text import printable
-from .._inputs.indexing import chosen_columns
+from .._inputs.indexing import column_positions
 from .._inputs.tables import Categories, Column, Table, read_table
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -131,7 +131,7 @@ def _positions(fixed: Any, table: Table) -> dict[int, Any]:
             f"fixed must be a dict of attributes and their values, got {reprlib.repr(fixed)}"
         )
     names = list(fixed)
-    return dict(zip(chosen_columns(names, table, "fixed"), fixed.values(), strict=True))
+    return dict(zip(column_positions(names, table, "fixed"), fixed.values(), strict=True))
 
 
 def _axis(column: Column, name: str, n_points: int) -> Axis:

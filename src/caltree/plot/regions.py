@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._attribute_base import AttributeCalibrator
 from .._base import Calibrator
 from .._fitted.model import TreeModel
-from .._inputs.indexing import chosen_columns
+from .._inputs.indexing import column_positions
 from .._inputs.labels import known_labels
 from .._inputs.parameters import check_count
 from .._inputs.scores import ScoreKind, as_score_matrix
@@ -206,7 +206,7 @@ def _check_pair(attributes: Any, table: Table, calibrator: Any) -> tuple[int, in
         raise ValueError("X has one attribute, but a plane needs two; use a ReliabilityDisplay")
     if attributes is None:
         return _most_important(calibrator, table)
-    pair = chosen_columns(attributes, table, "attributes")
+    pair = column_positions(attributes, table, "attributes")
     if len(pair) != 2 or pair[0] == pair[1]:
         raise ValueError(
             f"attributes must name two different columns of X, got {reprlib.repr(attributes)}"
@@ -220,7 +220,7 @@ def _seen(calibrator: Any, table: Table) -> tuple[Any, list[int]]:
     if isinstance(calibrator, CalibratedClassifier):
         columns = calibrator._columns
         wanted = columns.positions if table.names is None else columns.names or columns.positions
-        positions = None if wanted is None else chosen_columns(wanted, table, "attributes")
+        positions = None if wanted is None else column_positions(wanted, table, "attributes")
         calibrator = calibrator.calibrator_
     return calibrator, list(range(table.shape[1])) if positions is None else positions
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .._fitted.files import write_whole
+from .._fitted.files import write_atomically
 from .._fitted.text import printable
 from .._inputs.parameters import check_count
 from .evidence import gather
@@ -42,7 +42,7 @@ class Report:
         path : str or path
             Where to; a file that is there already is replaced.
         """
-        write_whole(Path(path), self.to_html().encode("utf-8"))
+        write_atomically(Path(path), self.to_html().encode("utf-8"))
 
 
 def report(

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
 
-from ..._fitted.files import whole_file
+from ..._fitted.files import atomic_file
 from ..errors import CommandError, writing
 from .formats import STANDARD, STREAM, Format
 
@@ -78,7 +78,7 @@ def _binary(path: str, compressed: bool) -> Iterator[BinaryIO]:
         yield stream
         stream.flush()
         return
-    with whole_file(Path(path)) as beside, open(beside, "wb") as file:
+    with atomic_file(Path(path)) as beside, open(beside, "wb") as file:
         if not compressed:
             yield file
             return

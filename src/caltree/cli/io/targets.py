@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from ..._fitted.files import beside_of
+from ..._fitted.files import temporary_path
 from ..errors import CommandError, writing
 from .formats import STANDARD, Format
 
@@ -21,7 +21,7 @@ def check_target(path: str, *inputs: str | None) -> None:
         raise CommandError(f"cannot write {path}: it is a folder; give the name of a file")
     if not Path(path).exists() or Path(path).is_file():
         with writing(path):
-            beside = beside_of(Path(os.path.realpath(path)))
+            beside = temporary_path(Path(os.path.realpath(path)))
             try:
                 beside.touch(exist_ok=False)
             finally:
