@@ -26,6 +26,7 @@ lint: $(VENV)/.ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 	$(BIN)/clang-format --dry-run --Werror src/core/*/* tests/native/*.cpp
 
 bench: $(VENV)/.ready

@@ -109,7 +109,7 @@ def cost_of_histograms(folder: str, n_jobs: int) -> None:
     from caltree import CalibrationTree
     from caltree.metrics import rmse
     from caltree.paper.datasets import load
-    from caltree.paper.protocol import calibrated, outer_folds, score
+    from caltree.paper.protocol import calibrate, outer_folds, score
 
     print(
         f"\nRMSE with and without histograms, mean of {N_FOLDS} folds and of {len(SEEDS)} deals "
@@ -123,14 +123,14 @@ def cost_of_histograms(folder: str, n_jobs: int) -> None:
             continue
         data = with_plain_names(data)
         for learner in LEARNERS:
-            found: dict[bool, list[float]] = {False: [], True: []}
+            found: dict[str, list[float]] = {"exact": [], "hist": []}
             for rows in outer_folds(data.y, 0, N_FOLDS, 1):
                 scored = score(data, MAKERS[learner](1), rows, 1)
-                for histograms, seed in product(found, SEEDS):
-                    tree = CalibrationTree(histograms=histograms, random_state=seed, n_jobs=n_jobs)
-                    p = calibrated(scored, tree, data.classes)
-                    found[histograms].append(rmse(scored.y_test, p, labels=list(data.classes)))
-            without, with_them = (float(np.mean(found[key])) for key in (False, True))
+                for method, seed in product(found, SEEDS):
+                    tree = CalibrationTree(tree_method=method, random_state=seed, n_jobs=n_jobs)
+                    p = calibrate(scored, tree, data.classes)
+                    found[method].append(rmse(scored.y_test, p, labels=list(data.classes)))
+            without, with_them = (float(np.mean(found[key])) for key in ("exact", "hist"))
             worst = max(worst, with_them - without)
             print(
                 f"{name:<18} {learner:<18} {without:>9.5f} {with_them:>9.5f} "

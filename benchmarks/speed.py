@@ -36,6 +36,7 @@ from caltree import (
     CalibrationTree,
     IsotonicScaling,
     PlattScaling,
+    PublishedCalibrationTree,
 )
 
 N_JOBS = 2
@@ -84,7 +85,7 @@ def fit_speed(quick: bool) -> None:
     cases += [] if quick else [(MILLION, 2, 0.5, {}, 1)]
     for n_rows, n_classes, limit, options, repeats in cases:
         X, y, scores = data(n_rows, n_classes, **options)
-        tree = CalibrationTree.published(n_jobs=N_JOBS)
+        tree = PublishedCalibrationTree(n_jobs=N_JOBS)
         ours, theirs = best_seconds(
             repeats, partial(tree.fit, X, y, scores), partial(peer().fit, X, y)
         )
@@ -99,7 +100,7 @@ def growth(quick: bool) -> None:
     print("\nGrowth of the published fit, 2 classes, 20 iterations (linear: constant us a row)")
     for n_rows in (10_000, 30_000, 100_000, 300_000) + (() if quick else (MILLION,)):
         X, y, scores = data(n_rows, 2)
-        tree = CalibrationTree.published(boosting_iterations=20, n_jobs=N_JOBS)
+        tree = PublishedCalibrationTree(boosting_iterations=20, n_jobs=N_JOBS)
         repeats = 1 if n_rows > 100_000 else 3
         (seconds,) = best_seconds(repeats, partial(tree.fit, X, y, scores))
         print(
@@ -123,7 +124,7 @@ def memory() -> None:
 def measure_memory() -> None:
     """Print the peak above what the libraries take, and the size of the inputs."""
     rng = np.random.default_rng(0)
-    CalibrationTree.published(n_jobs=N_JOBS).fit(
+    PublishedCalibrationTree(n_jobs=N_JOBS).fit(
         rng.random((1000, 2)), rng.integers(0, 2, 1000), rng.random(1000)
     )
     before = resident_bytes()
@@ -134,7 +135,7 @@ def measure_memory() -> None:
     np.exp(-X[:, 0], out=scores[:, 0])
     scores[:, 1] = 1.0 / (1.0 + scores[:, 0])
     np.subtract(1.0, scores[:, 1], out=scores[:, 0])
-    CalibrationTree.published(n_jobs=N_JOBS).fit(X, y, scores)
+    PublishedCalibrationTree(n_jobs=N_JOBS).fit(X, y, scores)
     print(peak_bytes() - before, X.nbytes + y.nbytes + scores.nbytes)
 
 
@@ -162,8 +163,8 @@ def prediction(quick: bool) -> None:
     print(f"\nPrediction of {n_rows:,} rows, in predictions of scikit-learn's tree")
     X, y, scores = data(n_rows, 2)
     some = slice(0, 100_000)
-    tree = CalibrationTree.published(n_jobs=N_JOBS).fit(X[some], y[some], scores[some])
-    unpruned = CalibrationTree.published(pruning=None, boosting_iterations=2)
+    tree = PublishedCalibrationTree(n_jobs=N_JOBS).fit(X[some], y[some], scores[some])
+    unpruned = PublishedCalibrationTree(ccp_alpha=None, boosting_iterations=2)
     unpruned.fit(X[some], y[some], scores[some])
     theirs = peer().fit(X[some], y[some])
     times = best_seconds(
@@ -222,7 +223,7 @@ def trees() -> None:
     """The default tree, in fits of the published one."""
     print("\nDefault tree, 30,000 rows x 20, in fits of the published one")
     X, y, scores = data(30_000, 2)
-    kinds = (CalibrationTree(n_jobs=N_JOBS), CalibrationTree.published(n_jobs=N_JOBS))
+    kinds = (CalibrationTree(n_jobs=N_JOBS), PublishedCalibrationTree(n_jobs=N_JOBS))
     ours, published = best_seconds(3, *(partial(tree.fit, X, y, scores) for tree in kinds))
     note = f"{ours * 1e3:.0f} ms / {published * 1e3:.0f} ms"
     report("fit", ours / published, math.inf, "units", note)

@@ -7,16 +7,14 @@ import numpy as np
 import pytest
 from scipy.special import expit, softmax
 
-from caltree import CalibrationTree
-from caltree._fitted.model import weight_so_far
-from caltree._training.do_no_harm import LEAVE_ALONE
-from caltree.forest import n_chosen
+from caltree import CalibrationForest, CalibrationTree
+from caltree._fitted.selection import Selection
+from caltree.forest import count_columns
 
 from .support.forests import (
     calibrated_rows,
     few,
     fitted,
-    left_alone,
     log_loss,
     same_forest,
     squared_error,
@@ -28,45 +26,47 @@ from .support.trees import assert_probabilities, make_frame, make_rows
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("seed", [0, 1, 2])
-@pytest.mark.parametrize("objective", ["rmse", "log_loss"])
-def test_scores_that_are_right_are_left_alone(n_classes, seed, objective):
+@pytest.mark.parametrize("scoring", ["rmse", "log_loss"])
+def test_scores_that_are_right_stay_uncalibrated(n_classes, seed, scoring):
     X, y, scores = calibrated_rows(800, n_classes, seed)
-    forest = few(objective=objective).fit(X, y, scores)
-    assert left_alone(forest) == 1.0
-    assert [row["chosen"] for row in forest.selection_] == [True] + [False] * 12
+    forest = few(scoring=scoring).fit(X, y, scores)
+    assert forest.selection_.chosen == "uncalibrated"
+    assert forest.selection_.uncalibrated_weight == forest.model_.uncalibrated_weight == 1.0
+    weights = [candidate.weight for candidate in forest.selection_.candidates]
+    assert weights == [1.0] + [0.0] * 12
     assert np.array_equal(forest.predict_proba(X, scores), scores)
     assert not forest.feature_importances_.any()
 
 
-def test_one_column_that_is_right_is_left_alone():
+def test_one_column_that_is_right_stays_uncalibrated():
     X, y, scores = calibrated_rows(800, 2, 0)
     forest = few().fit(X, y, scores[:, 1])
     p = np.array([0.0, 1e-300, 0.1, 0.5, 1.0])
     assert np.array_equal(forest.predict_proba(X[:5], p), np.column_stack([1 - p, p]))
 
 
-def test_logits_that_are_right_are_left_alone():
+def test_logits_that_are_right_stay_uncalibrated():
     X, y, scores = calibrated_rows(800, 2, 0)
     odds = np.log(scores[:, 1] / scores[:, 0])
     forest = few(score_type="logit").fit(X, y, odds)
-    assert left_alone(forest) == 1.0
+    assert forest.selection_.uncalibrated_weight == 1.0
     expected = np.column_stack([expit(-odds), expit(odds)])
     assert np.array_equal(forest.predict_proba(X, odds), expected)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("objective", ["rmse", "log_loss"])
-def test_what_is_wrong_in_a_region_is_put_right_there(n_classes, objective):
+@pytest.mark.parametrize("scoring", ["rmse", "log_loss"])
+def test_what_is_wrong_in_a_region_is_put_right_there(n_classes, scoring):
     X, y, scores = make_rows(800, n_classes, seed=1)
     X_new, y_new, scores_new = make_rows(2000, n_classes, seed=2)
-    forest = few(objective=objective).fit(X, y, scores)
+    forest = few(scoring=scoring).fit(X, y, scores)
     calibrated = forest.predict_proba(X_new, scores_new)
     assert_probabilities(calibrated)
     root = CalibrationTree(max_depth=0).fit(X, y, scores).predict_proba(X_new, scores_new)
     for loss in (squared_error, log_loss):
         assert loss(calibrated, y_new) < 0.75 * loss(root, y_new)
         assert loss(root, y_new) < 0.9 * loss(scores_new, y_new)
-    assert left_alone(forest) < 0.2
+    assert forest.selection_.uncalibrated_weight < 0.2
     # The first attribute decides on the region, the third on nothing.
     importances = forest.feature_importances_
     assert importances.sum() == pytest.approx(1.0) and importances.min() >= 0
@@ -83,22 +83,24 @@ def test_importances_point_to_the_attribute_that_carries_the_miscalibration(carr
     assert importances.argmax() == carrier and importances[carrier] > 0.7
 
 
-def test_the_objective_is_what_the_choice_goes_by():
+def test_scoring_is_the_loss_that_the_choice_goes_by():
     X, y, scores = make_rows(500, 3)
-    by_rmse, by_log_loss = (few(objective=name).fit(X, y, scores) for name in ("rmse", "log_loss"))
-    of_raw = [forest.selection_[0]["loss"] for forest in (by_rmse, by_log_loss)]
+    by_rmse, by_log_loss = (few(scoring=name).fit(X, y, scores) for name in ("rmse", "log_loss"))
+    selections = by_rmse.selection_, by_log_loss.selection_
+    assert [selection.scoring for selection in selections] == ["rmse", "log_loss"]
+    uncalibrated = [selection.candidates[0].loss for selection in selections]
     seen = {"rmse": np.sqrt(squared_error(scores, y)), "log_loss": log_loss(scores, y)}
     # Nearly every row is left out by some tree of each kind.
-    assert of_raw[0] == pytest.approx(seen["rmse"], rel=0.05)
-    assert of_raw[1] == pytest.approx(seen["log_loss"], rel=0.05)
-    shares = [[row["share"] for row in forest.selection_] for forest in (by_rmse, by_log_loss)]
-    assert shares[0] != shares[1]
-    assert same_forest_but_shares(by_rmse, by_log_loss)
+    assert uncalibrated[0] == pytest.approx(seen["rmse"], rel=0.05)
+    assert uncalibrated[1] == pytest.approx(seen["log_loss"], rel=0.05)
+    weights = [[each.weight for each in selection.candidates] for selection in selections]
+    assert weights[0] != weights[1]
+    assert same_forest_but_weights(by_rmse, by_log_loss)
 
 
-def same_forest_but_shares(one, other):
+def same_forest_but_weights(one, other):
     """The first trees, as far as both go, are the same."""
-    ours, theirs = one.forest_, other.forest_
+    ours, theirs = one.model_, other.model_
     return (
         ours.attribute[0] == theirs.attribute[0]
         and ours.threshold[0] == theirs.threshold[0]
@@ -106,28 +108,90 @@ def same_forest_but_shares(one, other):
     )
 
 
-def test_shares_are_those_of_the_candidates():
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("scoring", ["rmse", "log_loss"])
+def test_without_do_no_harm_uncalibrated_probabilities_have_no_weight(n_classes, scoring):
+    for rows in (calibrated_rows(400, n_classes, 0), make_rows(400, n_classes)):
+        X, y, scores = rows
+        forest = few(do_no_harm=False, scoring=scoring).fit(X, y, scores)
+        assert forest.model_.uncalibrated_weight == 0.0
+        assert forest.selection_.uncalibrated_weight == 0.0
+        assert forest.selection_.loss == forest.selection_.calibrated_loss
+        assert forest.selection_.chosen in ("global", "local")
+        names = [candidate.name for candidate in forest.selection_.candidates]
+        assert len(names) == 12 and "uncalibrated" not in names
+        calibrated = forest.predict_proba(X, scores)
+        assert_probabilities(calibrated)
+        assert not np.array_equal(calibrated, scores)
+
+
+@pytest.mark.parametrize("do_no_harm", [False, True])
+def test_two_rows_that_all_trees_have_seen_leave_nothing_to_choose(do_no_harm):
+    X, y, scores = [[0.0], [1.0]], [0, 1], [0.2, 0.7]
+    forests = [
+        CalibrationForest(2, do_no_harm=do_no_harm, random_state=seed).fit(X, y, scores)
+        for seed in range(20)
+    ]
+    without = [forest for forest in forests if forest.selection_ is None]
+    assert without
+    for forest in without:
+        assert forest.model_.uncalibrated_weight == float(do_no_harm)
+        assert_probabilities(forest.predict_proba(X, scores))
+
+
+def test_a_tree_and_a_forest_describe_their_choice_in_the_same_form():
+    X, y, scores = make_rows(400)
+    for scoring in ("rmse", "log_loss"):
+        tree, forest = (
+            make(scoring=scoring).fit(X, y, scores).selection_ for make in (CalibrationTree, few)
+        )
+        for selection in (tree, forest):
+            assert isinstance(selection, Selection) and selection.scoring == scoring
+            assert Selection.from_dict(selection.to_dict()) == selection
+            assert selection.chosen == "local"
+            names = [candidate.name for candidate in selection.candidates]
+            assert names[:2] == ["uncalibrated", "global"]
+            weights = [candidate.weight for candidate in selection.candidates]
+            assert sum(weights) == pytest.approx(1.0, abs=1e-12)
+            assert weights[0] == selection.uncalibrated_weight
+            title, first, *_, last = selection.to_text().splitlines()
+            measure = {"rmse": "RMSE", "log_loss": "log loss"}[scoring]
+            assert title == f"Held-out {measure}, and weight (chosen: local):"
+            assert first.startswith("    uncalibrated ") and last.startswith("    average ")
+        # What is known before anything is fitted costs the same, but for rows never out of bag.
+        assert tree.candidates[0].loss == pytest.approx(forest.candidates[0].loss, rel=0.05)
+
+
+def test_weights_of_nodes_are_those_of_the_candidates():
     for n_classes, kind in ((2, "probability"), (3, "probability"), (2, "margin"), (3, "margin")):
         X, y, scores = make_rows(300, n_classes)
         forest = few(score_type=kind).fit(X, y, scores)
-        shares = np.array([row["share"] for row in forest.selection_])
-        assert shares.min() >= 0 and shares.sum() == pytest.approx(1.0, abs=1e-12)
-        assert [row["chosen"] for row in forest.selection_] == (shares > 0).tolist()
-        names = [row["candidate"] for row in forest.selection_]
+        weights = np.array([candidate.weight for candidate in forest.selection_.candidates])
+        assert weights.min() >= 0 and weights.sum() == pytest.approx(1.0, abs=1e-12)
+        names = [candidate.name for candidate in forest.selection_.candidates]
         assert len(set(names)) == len(names)
-        assert (LEAVE_ALONE in names) == (kind != "margin")
-        model = forest.forest_
-        of_kinds = (shares[1:] if kind != "margin" else shares).reshape(2, -1)
+        assert ("uncalibrated" in names) == (kind != "margin")
+        model = forest.model_
+        of_kinds = (weights[1:] if kind != "margin" else weights).reshape(2, -1)
         ends = [*model.roots[1:], len(model.attribute)]
         n_trees = np.bincount(np.arange(model.n_trees) % 2)
         for tree, (root, end) in enumerate(zip(model.roots, ends, strict=True)):
             of_tree = of_kinds[tree % 2] / n_trees[tree % 2]
             # All sizes end somewhere on every way; that of all rows ends at the root.
             leaves = root + np.flatnonzero(model.attribute[root:end] < 0)
-            so_far = weight_so_far(model)[leaves]
-            np.testing.assert_allclose(so_far, of_tree.sum(), rtol=0, atol=1e-12)
+            down_to = [weight_down_to(model, leaf) for leaf in leaves]
+            np.testing.assert_allclose(down_to, of_tree.sum(), rtol=0, atol=1e-12)
             assert model.weight[root] >= of_tree[0] * (1 - 1e-12)
-        assert model.share_of_scores == pytest.approx(1.0 - of_kinds.sum(), abs=1e-9)
+        assert model.uncalibrated_weight == pytest.approx(1.0 - of_kinds.sum(), abs=1e-9)
+
+
+def weight_down_to(model, node):
+    """The weights of a node and of all nodes above it, added up."""
+    total = 0.0
+    while node >= 0:
+        total += model.weight[node]
+        node = model.parent[node]
+    return total
 
 
 # What its arrays mean
@@ -135,7 +199,7 @@ def test_shares_are_those_of_the_candidates():
 
 def slow_probabilities(forest, encoded, odds, offset):
     """Every node on the way asked, by walking through the arrays."""
-    model = forest.forest_
+    model = forest.model_
     sizes = model.attributes.n_categories
     result = np.zeros((len(encoded), model.n_states))
     for row, values in enumerate(np.hstack([encoded, odds])):
@@ -169,27 +233,29 @@ def test_a_forest_says_what_its_arrays_mean(kind):
         scores = np.hstack([scores, make_rows(200, seed=5)[2]])
     forest = few(score_type="margin" if kind == "margin" else "auto").fit(frame, y, scores)
     new = frame.iloc[:40].assign(colour=["mauve", None, "red", "blue"] * 10)
-    encoded = forest.forest_.attributes.encode(new)
+    encoded = forest.model_.attributes.encode(new)
     given = scores[:40]
-    offset, odds, share = None, given, left_alone(forest) or 0.0
+    offset, odds, weight = None, given, forest.selection_.uncalibrated_weight
     mean = given.reshape(40, -1, len(forest.classes_)).mean(axis=1)
     if kind != "margin":
         odds = np.log(given) if kind == "three classes" else np.log(given / (1 - given))
         offset = np.log(mean[:, 1:] / mean[:, :1]) if kind != "three classes" else np.log(mean)
     if kind == "probability":
-        odds = odds[:, 1:]
+        # The one score is the log-odds that is corrected, and its slope has it already.
+        odds, offset = odds[:, 1:], None
+    assert forest.model_.offset == (offset is not None)
     found = slow_probabilities(forest, encoded, odds, offset)
     if found.shape[1] == 1:
-        found = np.hstack([1 - share - found, found])
-    found += share * mean if share else 0.0
-    assert (forest.forest_.attribute >= 0).any()
+        found = np.hstack([1 - weight - found, found])
+    found += weight * mean if weight else 0.0
+    assert (forest.model_.attribute >= 0).any()
     np.testing.assert_allclose(forest.predict_proba(new, given), found, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_importances_by_hand(n_classes):
     X, y, scores = make_rows(300, n_classes)
-    fitted_model = few(max_features=1).fit(X, y, scores).forest_
+    fitted_model = few(max_features=1).fit(X, y, scores).model_
     rng = np.random.default_rng(0)
     gain = rng.normal(0.2, 1.0, len(fitted_model.gain))
     model = replace(fitted_model, gain=gain)
@@ -209,7 +275,7 @@ def test_importances_by_hand(n_classes):
 def test_trees_are_of_two_kinds_and_as_many_as_asked_for():
     X, y, scores = make_rows(200)
     for number in (2, 3, 8):
-        model = few(n_estimators=number).fit(X, y, scores).forest_
+        model = few(n_estimators=number).fit(X, y, scores).model_
         assert model.n_trees == number
     kinds = np.repeat(np.arange(8) % 2, np.diff([*model.roots, len(model.attribute)]))
     assert model.attribute[kinds == 0].max() < 3
@@ -220,12 +286,12 @@ def test_parameters_are_obeyed():
     X, y, scores = make_rows(400, round_to=1)
 
     def model(**params):
-        return few(**params).fit(X, y, scores).forest_
+        return few(**params).fit(X, y, scores).model_
 
     assert (model(max_depth=0).attribute == -1).all()
     stumps = model(max_depth=1)
     assert len(stumps.attribute) == 3 * stumps.n_trees
-    for least in (1, 25, 60.5):
+    for least in (1, 25, 61):
         forest = model(min_samples_leaf=least)
         children = np.setdiff1d(np.arange(len(forest.attribute)), forest.roots)
         assert forest.n_rows[children].min() >= least
@@ -236,7 +302,8 @@ def test_parameters_are_obeyed():
     ]
     assert len(thresholds[0]) <= 4 < len(thresholds[1])
     held = [
-        np.abs(model(penalty=penalty, max_depth=0).parameters).max()
+        # A slope of 1 leaves the one score uncalibrated.
+        np.abs(model(l2_regularization=penalty, max_depth=0).parameters - [0.0, 1.0]).max()
         for penalty in (0.01, 10.0, 1e4, 1e8)
     ]
     assert held == sorted(held, reverse=True) and held[-1] < 1e-4 * held[0]
@@ -252,7 +319,7 @@ def test_max_features():
     assert not same_forest(forest(1.0), forest(1))
     assert same_forest(forest(0.25), forest(1))
     # With one attribute to choose from, the third cannot be avoided.
-    at_the_root = [f.forest_.attribute[f.forest_.roots] for f in (forest(1.0), forest(1))]
+    at_the_root = [f.model_.attribute[f.model_.roots] for f in (forest(1.0), forest(1))]
     assert 2 not in at_the_root[0] and 2 in at_the_root[1]
 
 
@@ -269,7 +336,7 @@ def test_max_features():
     ],
 )
 def test_numbers_of_attributes_to_choose_from(max_features, n_columns, expected):
-    assert n_chosen(max_features, n_columns) == expected
+    assert count_columns(max_features, n_columns) == expected
 
 
 # Chance and threads
@@ -310,7 +377,7 @@ def test_rows_in_several_jobs_are_predicted_alike(monkeypatch):
     X, y, scores = make_rows(300)
     forest = few(n_jobs=2).fit(X, y, scores)
     expected = forest.predict_proba(X, scores)
-    monkeypatch.setattr("caltree.forest._ROWS_A_JOB", 7)
+    monkeypatch.setattr("caltree._model_base._ROWS_A_JOB", 7)
     assert np.array_equal(forest.predict_proba(X, scores), expected)
 
 

@@ -28,7 +28,6 @@ from .support.forests import (
     calibrated_rows,
     few,
     fitted,
-    left_alone,
     same_forest,
     squared_error,
 )
@@ -63,7 +62,7 @@ def test_every_kind_of_table_gives_the_same_forest(kind):
     forest = few().fit(TABLES[kind](X), y, scores)
     one, other = fitted(expected), fitted(forest)
     for stored in (one, other):
-        del stored["forest"]["attributes"]["names"]
+        del stored["model"]["attributes"]["names"]
     assert one == other
     found = forest.predict_proba(TABLES[kind](X), scores)
     assert np.array_equal(found, expected.predict_proba(X, scores))
@@ -89,7 +88,7 @@ def test_categorical_features_are_nominal():
     odds = rng.standard_normal(600)
     y = (rng.random(600) < expit(odds + 2 * np.where(X[:, 0] % 2, 1, -1))).astype(int)
     forest = few(categorical_features=[0]).fit(X, y, expit(odds))
-    model = forest.forest_
+    model = forest.model_
     assert model.attributes.columns[0].categories == (0, 1, 2, 3, 4, 5)
     # In every tree one split tells even from odd.
     assert (model.attribute[model.roots] == 0).all()
@@ -166,18 +165,21 @@ def test_several_classifiers_side_by_side(n_classes, kind):
         both = np.log(both)
     forest = few(score_type=kind).fit(X[:300], y[:300], both[:300])
     assert forest.n_scores_ == 2 * n_classes
-    assert (left_alone(forest) is None) == (kind == "margin")
+    names = [candidate.name for candidate in forest.selection_.candidates]
+    assert ("uncalibrated" in names) == (kind != "margin")
     calibrated = forest.predict_proba(X[300:], both[300:])
     assert_probabilities(calibrated)
     assert squared_error(calibrated, y[300:]) < 0.7 * squared_error(scores[300:], y[300:])
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_margins_are_never_left_alone(n_classes):
+def test_margins_are_always_calibrated(n_classes):
     X, y, scores = calibrated_rows(400, n_classes, 0)
     margins = 3.0 * np.log(scores) + 5.0
     forest = few().fit(X, y, margins)
-    assert forest.score_type_ == "margin" and left_alone(forest) is None
+    assert forest.score_type_ == "margin"
+    assert "uncalibrated" not in [candidate.name for candidate in forest.selection_.candidates]
+    assert forest.model_.uncalibrated_weight == 0.0
     calibrated = forest.predict_proba(X, margins)
     assert_probabilities(calibrated)
     assert squared_error(calibrated, y) < 1.05 * squared_error(scores, y)
@@ -186,7 +188,7 @@ def test_margins_are_never_left_alone(n_classes):
 def test_many_classes():
     X, y, scores = make_rows(600, 12)
     forest = few(n_estimators=4).fit(X, y, scores)
-    assert forest.forest_.n_states == 12
+    assert forest.model_.n_states == 12
     calibrated = forest.predict_proba(X, scores)
     assert_probabilities(calibrated)
     assert squared_error(calibrated, y) < squared_error(scores, y)
@@ -215,7 +217,9 @@ def test_a_few_rows(n_rows, n_classes, score_type):
         X, scores = rng.standard_normal((n_rows, 2)), rng.dirichlet(np.ones(n_classes), n_rows)
         forest = few(score_type=score_type, random_state=seed).fit(X, y, scores)
         assert_probabilities(forest.predict_proba(X, scores))
-        assert sum(row["share"] for row in forest.selection_) == pytest.approx(1.0)
+        if forest.selection_ is not None:
+            total = sum(candidate.weight for candidate in forest.selection_.candidates)
+            assert total == pytest.approx(1.0)
         assert_survives(forest, X, scores)
 
 
@@ -255,7 +259,7 @@ def test_extreme_scores_give_probabilities(seed, values, shape, score_type):
     forest = few(n_estimators=4, score_type=score_type).fit(X, y, scores)
     assert_probabilities(forest.predict_proba(X, scores))
     assert_probabilities(forest.predict_proba(X, rng.choice(EXTREMES, scores.shape)))
-    assert np.isfinite(forest.forest_.parameters).all()
+    assert np.isfinite(forest.model_.parameters).all()
     assert_survives(forest, X, scores)
 
 
@@ -293,9 +297,10 @@ def test_certainty_is_between_0_and_1():
 BAD_PARAMETERS = {
     "n_estimators": [0, 1, -3, 2.0, "many", None, True, 10**9],
     "max_features": [0, 0.0, -1, 1.5, Fraction(3, 2), "all", None, True, float("nan")],
-    "penalty": [0, 0.0, -1.0, 1e-10, 1e10, 10**400, "weak", None, True, float("nan")],
-    "objective": ["mse", "logloss", None, 3],
-    "min_samples_leaf": [0, 0.5, -1, "two", None, True, float("nan"), float("inf")],
+    "l2_regularization": [0, 0.0, -1.0, 1e-10, 1e10, 10**400, "weak", None, True, float("nan")],
+    "scoring": ["mse", "logloss", None, 3],
+    "do_no_harm": ["yes", 1, 0, None],
+    "min_samples_leaf": [0, 0.5, 2.0, -1, "two", None, True, float("nan"), float("inf")],
     "max_depth": [-1, 2.0, "deep", True],
     "max_bins": [1, 0, 2.0, None, 65_535, 10**9, "many"],
     "score_type": ["probabilities", None, 0],
@@ -312,10 +317,10 @@ def test_bad_parameters_are_named(name, value):
     X, y, scores = make_rows(20)
     forest = few(**{name: value})
     with pytest.raises(ValueError, match=name):
-        forest.check_parameters()
+        forest._check_parameters()
     with pytest.raises(ValueError, match=name):
         forest.fit(X, y, scores)
-    assert not hasattr(forest, "forest_")
+    assert not hasattr(forest, "model_")
 
 
 @pytest.mark.parametrize("columns", [["x9"], [9], [True], "x0", 3])
@@ -330,8 +335,9 @@ def test_good_parameters_are_taken():
     good = {
         "n_estimators": [2, np.int64(3)],
         "max_features": [1, 2, 0.1, 1.0, np.float64(0.5), np.int64(1)],
-        "penalty": [1, 1e-3, np.float32(0.5)],
-        "min_samples_leaf": [1, 1.5, 1000],
+        "l2_regularization": [1, 1e-3, np.float32(0.5)],
+        "do_no_harm": [False, np.True_],
+        "min_samples_leaf": [1, np.int64(2), 1000],
         "max_depth": [None, 0, 3],
         "max_bins": [2, 65_534],
         "random_state": [None, 0, np.random.RandomState(0)],
@@ -397,9 +403,10 @@ def test_parameters_are_kept_as_given():
     params = {
         "n_estimators": 7,
         "max_features": 0.3,
-        "penalty": 0.2,
-        "objective": "log_loss",
-        "min_samples_leaf": 3.5,
+        "l2_regularization": 0.2,
+        "scoring": "log_loss",
+        "do_no_harm": False,
+        "min_samples_leaf": 3,
         "max_depth": 4,
         "max_bins": 30,
         "score_type": "logit",
@@ -464,13 +471,13 @@ def test_in_a_calibrated_classifier():
 
 def test_in_a_grid_search():
     X, y, _ = make_rows(200)
-    grid = {"calibrator__n_estimators": [2, 6], "calibrator__objective": ["rmse", "log_loss"]}
+    grid = {"calibrator__n_estimators": [2, 6], "calibrator__scoring": ["rmse", "log_loss"]}
     search = GridSearchCV(
         CalibratedClassifier(GaussianNB(), few(), cv=2), grid, cv=2, scoring="neg_log_loss"
     ).fit(X, y)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     best = search.best_estimator_.calibrator_
-    assert best.forest_.n_trees == search.best_params_["calibrator__n_estimators"]
+    assert best.model_.n_trees == search.best_params_["calibrator__n_estimators"]
 
 
 DRAWN = "rows are drawn as they come, and count by their weights once drawn"

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import binomtest
 from sklearn.calibration import calibration_curve
 
-from caltree.reliability import bins, calibration_error, reliability_curve
+from caltree.reliability import bins, calibration_error, reliability_curve, wilson_interval
 
 quick = settings(max_examples=150, deadline=None, derandomize=True)
 strategies = st.sampled_from(["quantile", "uniform"])
@@ -343,3 +344,15 @@ def test_what_cannot_be_is_refused(values, options, error, message):
 def test_truth_is_one_or_zero(truth, error, message):
     with pytest.raises(error, match=message):
         reliability_curve(truth, [0.1, 0.9])
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
+@pytest.mark.parametrize(
+    ("happened", "n_rows"), [(0, 7), (7, 7), (3, 10), (1, 1), (0, 1), (250, 1000), (12, 840)]
+)
+def test_wilson_intervals_are_those_of_scipy(happened, n_rows, confidence):
+    expected = binomtest(happened, n_rows).proportion_ci(confidence, "wilson")
+    lower, upper = wilson_interval(
+        np.array([happened / n_rows]), np.array([float(n_rows)]), confidence
+    )
+    assert (lower[0], upper[0]) == pytest.approx((expected.low, expected.high), abs=1e-12)

@@ -15,12 +15,10 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import StratifiedKFold
 
-from caltree import CalibrationTree
+from caltree import CalibrationTree, PublishedCalibrationTree
 
 from .support.trees import (
-    BOOSTED,
     FIXED,
-    FIXED_BOOSTED,
     assert_probabilities,
     boosted_tree,
     fixed_boosted_tree,
@@ -55,18 +53,18 @@ def make_checkerboard(n_rows=800, n_classes=2, seed=0):
 
 def frequencies(tree, X, y):
     """(n_j + 1) / (n + m) among the training rows of each row's leaf."""
-    counts = np.zeros((tree.tree_.n_nodes, len(tree.classes_)))
+    counts = np.zeros((tree.model_.n_nodes, len(tree.classes_)))
     np.add.at(counts, (tree.apply(X), y), 1)
     smoothed = (counts + 1) / (counts.sum(axis=1, keepdims=True) + counts.shape[1])
     return smoothed[tree.apply(X)]
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("params", [BOOSTED, FIXED_BOOSTED], ids=["chosen", "fixed"])
-def test_a_classifier_that_answers_the_prior_comes_out_as_a_decision_tree(n_classes, params):
+@pytest.mark.parametrize("make", [boosted_tree, fixed_boosted_tree], ids=["chosen", "fixed"])
+def test_a_classifier_that_answers_the_prior_comes_out_as_a_decision_tree(n_classes, make):
     X, y = make_checkerboard(n_classes=n_classes)
     prior = np.tile(np.bincount(y) / len(y), (len(y), 1))
-    tree = CalibrationTree(min_samples_leaf=5, **params).fit(X, y, prior)
+    tree = make(min_samples_leaf=5).fit(X, y, prior)
     probabilities = tree.predict_proba(X, prior)
     assert tree.get_n_leaves() >= 3
     np.testing.assert_allclose(probabilities, frequencies(tree, X, y), rtol=0, atol=1e-12)
@@ -127,11 +125,18 @@ def test_published_answers_nothing_where_scores_say_nothing(n_classes):
     X, y = make_checkerboard(n_classes=n_classes)
     for scores in (np.zeros((len(y), n_classes)), np.full((len(y), n_classes), 0.5)):
         score_type = "probability" if scores[0, 0] else "logit"
-        tree = CalibrationTree.published(score_type=score_type).fit(X, y, scores)
+        tree = PublishedCalibrationTree(score_type=score_type).fit(X, y, scores)
         assert (tree.predict_proba(X, scores) == 1 / n_classes).all()
 
 
 # Extreme scores
+
+
+def few_iterations(make):
+    """Parameters that keep boosting short, for trees that boost."""
+    boosts = "max_boosting_iterations" in make().get_params()
+    return {"max_boosting_iterations": 20} if boosts else {}
+
 
 EXTREMES = [0.0, -0.0, 1e-320, -1e-320, 1e-8, 1.0, -1.0, 700.0, -800.0, 1e6, -1e6, 1e100, -1e308]
 
@@ -141,21 +146,19 @@ EXTREMES = [0.0, -0.0, 1e-320, -1e-320, 1e-8, 1.0, -1.0, 700.0, -800.0, 1e6, -1e
     seed=st.integers(0, 999),
     values=st.lists(st.sampled_from(EXTREMES), min_size=1, max_size=4),
     shape=st.sampled_from([(2, 1), (2, 2), (3, 3), (3, 6)]),
-    params=st.sampled_from([{}, FIXED, BOOSTED, FIXED_BOOSTED]),
-    published=st.booleans(),
+    make=st.sampled_from(
+        [CalibrationTree, fixed_tree, PublishedCalibrationTree, boosted_tree, fixed_boosted_tree]
+    ),
 )
-def test_extreme_margins_give_probabilities(seed, values, shape, params, published):
+def test_extreme_margins_give_probabilities(seed, values, shape, make):
     n_classes, n_columns = shape
     rng = np.random.default_rng(seed)
     X, y = make_checkerboard(60, n_classes, seed)
     scores = rng.choice(values, (60, n_columns))
-    params = {"score_type": "margin", "max_boosting_iterations": 20, **params}
-    if published:
-        params |= {"constant_scores": "ignore", "extremes": "published"}
-    tree = CalibrationTree(**params).fit(X, y, scores)
+    tree = make(score_type="margin", **few_iterations(make)).fit(X, y, scores)
     assert_probabilities(tree.predict_proba(X, scores))
     assert_probabilities(tree.predict_proba(X, rng.choice(EXTREMES, scores.shape)))
-    assert np.isfinite(tree.tree_.coefficients).all()
+    assert np.isfinite(tree.model_.parameters).all()
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
@@ -164,13 +167,13 @@ def test_extreme_margins_give_probabilities(seed, values, shape, params, publish
     values=st.lists(
         st.sampled_from([0.0, 1.0, 1e-320, 1e-16, 0.5, 1 - 1e-16]), min_size=1, max_size=4
     ),
-    make=st.sampled_from([CalibrationTree, boosted_tree, CalibrationTree.published]),
+    make=st.sampled_from([CalibrationTree, boosted_tree, PublishedCalibrationTree]),
 )
 def test_extreme_probabilities_give_probabilities(seed, values, make):
     X, y = make_checkerboard(60, 2, seed)
     p = np.random.default_rng(seed).choice(values, 60)
     for scores in (p, np.column_stack([1 - p, p])):
-        tree = make(max_boosting_iterations=20).fit(X, y, scores)
+        tree = make(**few_iterations(make)).fit(X, y, scores)
         assert tree.score_type_ == "probability"
         assert_probabilities(tree.predict_proba(X, scores))
 
@@ -187,24 +190,19 @@ def test_certainty_that_is_right_stays_almost_certain(make):
 
 def test_parameters_are_kept_as_given():
     params = {
-        "splits": "gain_ratio",
-        "node_models": "logitboost",
-        "penalty": 0.5,
-        "objective": "log_loss",
+        "criterion": "gain_ratio",
+        "l2_regularization": 0.5,
+        "scoring": "log_loss",
         "path_averaging": False,
         "do_no_harm": False,
         "max_bins": 9,
-        "histograms": False,
+        "tree_method": "exact",
         "min_samples_split": 20,
-        "min_samples_leaf": 3.5,
+        "min_samples_leaf": 3,
         "max_depth": 4,
-        "boosting_iterations": 7,
-        "max_boosting_iterations": 50,
         "cv": StratifiedKFold(3),
-        "pruning": 0.1,
-        "constant_scores": "ignore",
+        "ccp_alpha": 0.1,
         "score_type": "logit",
-        "extremes": "published",
         "categorical_features": [1],
         "random_state": 5,
         "n_jobs": 2,
@@ -230,16 +228,6 @@ def test_fit_changes_neither_parameters_nor_data():
         assert tree.get_params() == params
         for before, after in zip(given, (X, y, scores, weight), strict=True):
             assert pd.DataFrame(before).equals(pd.DataFrame(after))
-
-
-def test_published_differs_in_its_engine_in_constant_scores_and_extremes():
-    ours, published = CalibrationTree().get_params(), CalibrationTree.published().get_params()
-    differing = {name: published[name] for name in ours if ours[name] != published[name]}
-    assert differing == {**BOOSTED, "constant_scores": "ignore", "extremes": "published"}
-    assert CalibrationTree.published(cv=7, n_jobs=2).get_params() == published | {
-        "cv": 7,
-        "n_jobs": 2,
-    }
 
 
 def test_repr_names_what_was_changed():
@@ -270,33 +258,32 @@ def test_fitted_attributes():
     assert tree.n_features_in_ == 6
     assert tree.feature_names_in_.tolist() == list(frame.columns)
     assert tree.score_type_ == "probability"
-    assert [row["candidate"] for row in tree.selection_] == ["leave alone", "global", "local"]
-    assert [row["chosen"] for row in tree.selection_] == [False, False, True]
-    assert tree.splits_ in ("residual", "gain_ratio")
-    assert tree.boosting_iterations_ is None and tree.boosting_rmse_ is None
+    names = [candidate.name for candidate in tree.selection_.candidates]
+    assert (names[:2], names[-1]) == (["uncalibrated", "global"], "pruned tree")
+    assert tree.selection_.chosen == "local"
+    assert tree.criterion_ in ("residual", "gain_ratio")
     assert tree.feature_importances_.shape == (6,)
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "iterations"),
-    [({}, FIXED, None), (BOOSTED, FIXED_BOOSTED, 3), (BOOSTED, FIXED, None), ({}, BOOSTED, 1)],
-    ids=["shrunken", "boosted", "to shrunken", "to boosted"],
+    ("before", "after"),
+    [(CalibrationTree, fixed_tree), (boosted_tree, fixed_boosted_tree)],
+    ids=["shrunken", "boosted"],
 )
-def test_fitting_again_forgets_what_was(before, after, iterations):
+def test_fitting_again_forgets_what_was(before, after):
     frame, y, scores = make_frame()
     X, y3, scores3 = make_rows(n_classes=3)
-    tree = CalibrationTree(**before).fit(frame, np.array(["no", "yes"])[y], scores)
-    after = {**after, "score_type": "margin", "pruning": None}
-    if "node_models" in after:
-        after["boosting_iterations"] = iterations
-    fresh = CalibrationTree(**after).fit(X, y3, scores3)
+    tree = before().fit(frame, np.array(["no", "yes"])[y], scores)
+    fresh = after(score_type="margin").fit(X, y3, scores3)
     tree.set_params(**fresh.get_params()).fit(X, y3, scores3)
     assert not hasattr(tree, "feature_names_in_")
     assert vars(tree).keys() == vars(fresh).keys()
     assert tree.n_features_in_ == 3 and tree.classes_.tolist() == [0, 1, 2]
-    assert tree.boosting_rmse_ is None and tree.pruning_path_ is None
-    assert tree.pruning_alpha_ is None and tree.boosting_iterations_ == iterations
-    assert tree.selection_ == [] and tree.splits_ == after["splits"]
+    assert tree.ccp_path_ is None and tree.ccp_alpha_ is None and tree.selection_ is None
+    if isinstance(tree, PublishedCalibrationTree):
+        assert tree.boosting_rmse_ is None and tree.boosting_iterations_ == 3
+    else:
+        assert tree.criterion_ == "residual"
     assert same_tree(tree, fresh)
 
 
@@ -333,14 +320,13 @@ def test_a_pickle_is_read_by_another_process(tmp_path, n_classes):
 
 
 def everything(tree):
+    rmse = getattr(tree, "boosting_rmse_", None)
     return [
         tree.selection_,
-        tree.splits_,
-        tree.boosting_iterations_,
-        None if tree.boosting_rmse_ is None else tree.boosting_rmse_.tolist(),
-        tree.pruning_alpha_,
-        [part.tolist() for part in tree.pruning_path_],
-        tree.tree_.to_dict(),
+        tree.to_dict()["chosen"],
+        None if rmse is None else rmse.tolist(),
+        [part.tolist() for part in tree.ccp_path_],
+        tree.model_.to_dict(),
     ]
 
 
@@ -398,7 +384,7 @@ def rows():
 
 
 def leaves_by_depth(tree):
-    model = tree.tree_
+    model = tree.model_
     depths = np.zeros(model.n_nodes, dtype=int)
     for node in range(model.n_nodes):
         for child in range(model.n_children[node]):
@@ -412,8 +398,8 @@ def test_leaves_and_depth_agree_with_apply(rows, make):
     tree = make().fit(X, y, scores)
     leaves, counts = np.unique(tree.apply(X), return_counts=True)
     assert len(leaves) == tree.get_n_leaves() > 8
-    assert (tree.tree_.attribute[leaves] == -1).all()
-    assert np.array_equal(tree.tree_.n_rows[leaves], counts)
+    assert (tree.model_.attribute[leaves] == -1).all()
+    assert np.array_equal(tree.model_.n_rows[leaves], counts)
     assert tree.get_depth() == leaves_by_depth(tree).max() > 3
 
 
@@ -429,17 +415,17 @@ def test_max_depth_is_obeyed(max_depth, rows, make):
 
 
 @both_fixed_engines
-@pytest.mark.parametrize("least", [2, 40, 100.5, 800, 801])
+@pytest.mark.parametrize("least", [2, 40, 101, 800, 801])
 def test_min_samples_split_is_obeyed(least, rows, make):
     X, y, scores = rows
-    model = make(min_samples_split=least).fit(X, y, scores).tree_
+    model = make(min_samples_split=least).fit(X, y, scores).model_
     split = model.n_rows[model.attribute >= 0]
     assert (split >= least).all()
     assert (len(split) > 0) == (least <= 800)
 
 
 @both_fixed_engines
-@pytest.mark.parametrize("least", [1, 30, 60.5, 400])
+@pytest.mark.parametrize("least", [1, 30, 61, 400])
 def test_min_samples_leaf_is_obeyed(least, rows, make):
     X, y, scores = rows
     tree = make(min_samples_leaf=least).fit(X, y, scores)
@@ -448,7 +434,7 @@ def test_min_samples_leaf_is_obeyed(least, rows, make):
 
 # What a leaf must gain in mean squared error, or in mean deviance.
 STRENGTHS = {
-    boosted_tree: [0.0, 1e-6, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 1.0],
+    fixed_boosted_tree: [0.0, 1e-6, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 1.0],
     fixed_tree: [0.0, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 1.0, 100.0],
 }
 
@@ -457,15 +443,15 @@ STRENGTHS = {
 def test_stronger_pruning_leaves_fewer_leaves(rows, make):
     X, y, scores = rows
 
-    def n_leaves(pruning):
-        return make(boosting_iterations=3, pruning=pruning).fit(X, y, scores)
+    def fit(alpha):
+        return make(ccp_alpha=alpha).fit(X, y, scores)
 
-    leaves = [n_leaves(pruning).get_n_leaves() for pruning in STRENGTHS[make]]
+    leaves = [fit(alpha).get_n_leaves() for alpha in STRENGTHS[make]]
     assert leaves == sorted(leaves, reverse=True)
     assert len(set(leaves)) > 4 and leaves[-1] == 1
-    grown, chosen = n_leaves(None), n_leaves("cv")
+    grown, chosen = fit(None), fit("cv")
     assert grown.get_n_leaves() >= leaves[0] and grown.get_n_leaves() >= chosen.get_n_leaves()
-    assert chosen.get_n_leaves() == n_leaves(chosen.pruning_alpha_).get_n_leaves()
+    assert chosen.get_n_leaves() == fit(chosen.ccp_alpha_).get_n_leaves()
 
 
 @pytest.mark.parametrize(
@@ -476,7 +462,7 @@ def test_stronger_pruning_leaves_fewer_leaves(rows, make):
 def test_pruning_never_adds_a_split(rows, make, strength):
     X, y, scores = rows
     grown = make().fit(X, y, scores)
-    pruned = make(pruning=strength).fit(X, y, scores)
+    pruned = make(ccp_alpha=strength).fit(X, y, scores)
     assert 1 < pruned.get_n_leaves() < grown.get_n_leaves()
     leaf_of = {}
     for fine, coarse in zip(grown.apply(X), pruned.apply(X), strict=True):
@@ -487,9 +473,9 @@ def test_pruning_never_adds_a_split(rows, make, strength):
 def test_the_best_strength_is_chosen(rows, make):
     X, y, scores = rows
     tree = make().fit(X, y, scores)
-    strengths, rmse = tree.pruning_path_
+    strengths, rmse = tree.ccp_path_
     assert len(strengths) == len(rmse) > 1
-    assert tree.pruning_alpha_ == strengths[rmse == rmse.min()].max()
+    assert tree.ccp_alpha_ == strengths[rmse == rmse.min()].max()
 
 
 def test_the_best_iteration_is_chosen(rows):
@@ -498,16 +484,16 @@ def test_the_best_iteration_is_chosen(rows):
     assert 0 < tree.boosting_iterations_ == np.argmin(tree.boosting_rmse_)
 
 
-def test_the_better_splits_are_chosen(rows):
+def test_the_better_criterion_is_chosen(rows):
     X, y, scores = rows
     losses = {
-        splits: CalibrationTree(splits=splits).fit(X, y, scores).pruning_path_[1].min()
-        for splits in ("residual", "gain_ratio")
+        criterion: CalibrationTree(criterion=criterion).fit(X, y, scores).ccp_path_[1].min()
+        for criterion in ("residual", "gain_ratio")
     }
     tree = CalibrationTree().fit(X, y, scores)
     assert len(set(losses.values())) == 2
-    assert tree.splits_ == min(losses, key=losses.get)
-    assert tree.pruning_path_[1].min() == losses[tree.splits_]
+    assert tree.criterion_ == min(losses, key=losses.get)
+    assert tree.ccp_path_[1].min() == losses[tree.criterion_]
 
 
 def test_max_boosting_iterations_is_obeyed(rows):
@@ -524,8 +510,8 @@ def test_the_structure_does_not_depend_on_the_order_of_the_rows(make):
     shuffled = make().fit(frame.iloc[order], y[order], scores[order])
     assert tree.get_n_leaves() > 8
     for name in ("attribute", "first_child", "n_rows", "missing", "missing_rows", "branches"):
-        assert np.array_equal(getattr(tree.tree_, name), getattr(shuffled.tree_, name))
-    np.testing.assert_allclose(tree.tree_.threshold, shuffled.tree_.threshold, atol=1e-12)
+        assert np.array_equal(getattr(tree.model_, name), getattr(shuffled.model_, name))
+    np.testing.assert_allclose(tree.model_.threshold, shuffled.model_.threshold, atol=1e-12)
     np.testing.assert_allclose(
         tree.predict_proba(frame, scores), shuffled.predict_proba(frame, scores), atol=1e-9
     )
@@ -541,3 +527,20 @@ def test_the_tree_helps_where_the_classifier_is_wrong_by_region(rows, make):
     at_the_root = squared_error(root.predict_proba(X_new, scores_new), y_new)
     assert squared_error(tree.predict_proba(X_new, scores_new), y_new) < 0.95 * at_the_root
     assert at_the_root < before
+
+
+@pytest.mark.parametrize("criterion", ["residual", "gain_ratio"])
+@pytest.mark.parametrize("max_depth", [0, 1, 2])
+def test_histograms_give_the_exact_tree_where_every_value_has_a_bin(criterion, max_depth):
+    rng = np.random.default_rng(0)
+    X, scores = np.round(rng.standard_normal((2000, 3))), rng.random(2000)
+    y = (rng.random(2000) < np.where(X[:, 0] > 0, scores / 2, scores)).astype(int)
+    exact, hist = (
+        fixed_tree(criterion=criterion, max_depth=max_depth, tree_method=method).fit(X, y, scores)
+        for method in ("exact", "hist")
+    )
+    assert np.array_equal(exact.model_.attribute, hist.model_.attribute)
+    assert np.array_equal(exact.model_.n_rows, hist.model_.n_rows)
+    np.testing.assert_allclose(
+        hist.predict_proba(X, scores), exact.predict_proba(X, scores), rtol=0, atol=1e-12
+    )

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, StratifiedKFold
 
-from caltree import CalibrationTree
+from caltree import CalibrationTree, PublishedCalibrationTree
 
 from .support.trees import FIXED, fixed_boosted_tree, fixed_tree, make_rows, same_tree
 
@@ -190,44 +190,32 @@ NO_SIZE = [True, "two", NAN, np.inf, [], -1, -0.5, 10**400, 1j]
 BAD_PARAMS = [
     ("max_depth", NO_COUNT, "max_depth must be None or a whole number from 0"),
     (
-        "boosting_iterations",
-        [0, None, *NO_COUNT],
-        "boosting_iterations must be 'cv' or a whole number from 1",
-    ),
-    (
-        "max_boosting_iterations",
-        [0, None, *NO_COUNT],
-        "max_boosting_iterations must be a whole number from 1",
-    ),
-    (
         "min_samples_split",
-        [1.9, None, *NO_SIZE],
-        "min_samples_split must be a finite number of at least 2",
+        [1, 1.9, 8.0, None, *NO_COUNT],
+        "min_samples_split must be a whole number from 2",
     ),
     (
         "min_samples_leaf",
-        [0.9, None, *NO_SIZE],
-        "min_samples_leaf must be a finite number of at least 1",
+        [0, 0.1, 2.5, None, *NO_COUNT],
+        "min_samples_leaf must be a whole number from 1",
     ),
-    ("pruning", NO_SIZE, "pruning must be 'cv', None or a finite number of at least 0"),
+    ("ccp_alpha", NO_SIZE, "ccp_alpha must be 'cv', None or a finite number of at least 0"),
     (
-        "constant_scores",
-        [None, True, "keep", 1, []],
-        "constant_scores must be one of 'frequencies', 'ignore'",
+        "criterion",
+        [None, True, "gini", 1, []],
+        "criterion must be one of 'cv', 'residual', 'gain_ratio'",
     ),
-    ("splits", [None, True, "gini", 1, []], "splits must be one of 'cv', 'residual', 'gain_ratio'"),
     (
-        "node_models",
-        [None, True, "linear", 1, []],
-        "node_models must be one of 'shrunken', 'logitboost'",
+        "tree_method",
+        [None, True, "approx", 1, []],
+        "tree_method must be one of 'auto', 'exact', 'hist'",
     ),
-    ("node_models", ["logitboost"], "node_models='logitboost' needs splits='gain_ratio', got 'cv'"),
-    ("objective", [None, "mse", 1, []], "objective must be one of 'rmse', 'log_loss'"),
-    ("penalty", [0, -0.0, None, *NO_SIZE], "penalty must be a number from "),
+    ("path_averaging", [None, 0, 1, "yes", [], NAN], "path_averaging must be True or False"),
+    ("scoring", [None, "mse", 1, []], "scoring must be one of 'rmse', 'log_loss'"),
+    ("l2_regularization", [0, -0.0, None, *NO_SIZE], "l2_regularization must be a number from "),
     ("do_no_harm", [None, 0, 1, "yes", [], NAN], "do_no_harm must be True or False"),
     ("max_bins", [0, 1, None, *NO_COUNT], "max_bins must be a whole number from 2"),
     ("max_bins", [65_535, 1_000_000], "max_bins must be at most 65534"),
-    ("extremes", [None, "cut", 1], "extremes must be one of 'clip', 'published'"),
     ("score_type", [None, True, "odds", 1], "score_type must be one of 'auto', 'probability'"),
     ("n_jobs", [0, "all", 1.5, True, NAN, 10**30], "n_jobs must be None, a number of threads"),
     (
@@ -252,38 +240,46 @@ BAD_PARAMS = [
     ("categorical_features", [[True]], "categorical_features is a mask of length 1"),
     ("categorical_features", [[None], [1.5]], "categorical_features must hold"),
 ]
+BAD_PUBLISHED_PARAMS = [
+    *[bad for bad in BAD_PARAMS if bad[0] in PublishedCalibrationTree().get_params()],
+    (
+        "boosting_iterations",
+        [0, None, *NO_COUNT],
+        "boosting_iterations must be 'cv' or a whole number from 1",
+    ),
+    (
+        "max_boosting_iterations",
+        [0, None, *NO_COUNT],
+        "max_boosting_iterations must be a whole number from 1",
+    ),
+    (
+        "constant_scores",
+        [None, True, "keep", 1, []],
+        "constant_scores must be one of 'ignore', 'frequencies'",
+    ),
+]
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "message"),
-    [(name, value, message) for name, values, message in BAD_PARAMS for value in values],
-    ids=lambda value: str(value).partition(" at 0x")[0][:30],
+    ("cls", "name", "value", "message"),
+    [
+        (cls, name, value, message)
+        for cls, bad in (
+            (CalibrationTree, BAD_PARAMS),
+            (PublishedCalibrationTree, BAD_PUBLISHED_PARAMS),
+        )
+        for name, values, message in bad
+        for value in values
+    ],
+    ids=lambda value: getattr(value, "__name__", str(value).partition(" at 0x")[0][:30]),
 )
-def test_bad_parameters(name, value, message):
-    tree = CalibrationTree(**{name: value})
+def test_bad_parameters(cls, name, value, message):
+    tree = cls(**{name: value})
     before = vars(tree).copy()
     with pytest.raises((ValueError, TypeError), match=f"^{message}") as caught:
         tree.fit(X, Y, SCORES)
     assert vars(tree) == before
     assert len(str(caught.value)) < 400
-
-
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"splits": "cv"}, "needs splits='gain_ratio', got 'cv'"),
-        ({"splits": "residual"}, "needs splits='gain_ratio', got 'residual'"),
-        (
-            {"splits": "gain_ratio", "objective": "log_loss"},
-            "needs objective='rmse', got 'log_loss'",
-        ),
-    ],
-)
-def test_what_boosted_node_models_cannot_do(params, message):
-    tree = CalibrationTree(node_models="logitboost", **params)
-    for ask in (tree.check_parameters, lambda: tree.fit(X, Y, SCORES)):
-        with pytest.raises(ValueError, match=f"^node_models='logitboost' {message}; use node_"):
-            ask()
 
 
 def test_a_score_that_is_no_probability():
@@ -364,7 +360,7 @@ def test_an_interrupted_fit_leaves_a_fitted_tree_as_it_was(monkeypatch):
     def interrupt(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("caltree.tree.make_tree", interrupt)
+    monkeypatch.setattr("caltree.tree.fit_tree", interrupt)
     with pytest.raises(KeyboardInterrupt):
         tree.fit(X, 1 - Y, SCORES)
     assert vars(tree) == before

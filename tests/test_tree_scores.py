@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caltree import CalibrationTree
+from caltree import CalibrationTree, PublishedCalibrationTree
 from caltree._inputs.folds import make_folds
 from caltree.metrics import log_loss, rmse
 
-from .support.default_trees import chosen, fitted, noise, rows_with_shift, squared_error
+from .support.default_trees import fitted, noise, rows_with_shift, squared_error
 from .support.trees import FIXED, assert_probabilities, fixed_tree, make_frame, make_rows
 
 # Threads, chance, storage
@@ -26,13 +26,13 @@ def test_threads_change_nothing(n_jobs):
     expected = CalibrationTree().fit(frame, y, scores)
     tree = CalibrationTree(n_jobs=n_jobs).fit(frame, y, scores)
     assert fitted(tree) == fitted(expected)
-    assert np.array_equal(tree.pruning_path_, expected.pruning_path_)
+    assert np.array_equal(tree.ccp_path_, expected.ccp_path_)
 
 
 def test_random_state_shuffles_the_folds():
     X, y, scores = make_rows(300)
     losses = [
-        CalibrationTree(random_state=seed).fit(X, y, scores).selection_[1]["loss"]
+        CalibrationTree(random_state=seed).fit(X, y, scores).selection_.candidates[1].loss
         for seed in (None, None, 0, 0, 1)
     ]
     assert losses[0] == losses[1] and losses[2] == losses[3]
@@ -42,12 +42,11 @@ def test_random_state_shuffles_the_folds():
 CASES = {
     "local": lambda: (*make_rows(300), {}),
     "three classes": lambda: (*make_rows(300, 3), {}),
-    "frame": lambda: (*make_frame(300), {"splits": "residual"}),
-    "gain ratio": lambda: (*make_frame(300), {"splits": "gain_ratio"}),
+    "frame": lambda: (*make_frame(300), {"criterion": "residual"}),
+    "gain ratio": lambda: (*make_frame(300), {"criterion": "gain_ratio"}),
     "margins": lambda: (*make_rows(300, 3), {"score_type": "margin"}),
-    "left alone": lambda: (noise(300), *rows_with_shift(0.0, 300), {}),
-    "published extremes": lambda: (*make_rows(300), {"extremes": "published"}),
-    "log loss": lambda: (*make_rows(300), {"objective": "log_loss"}),
+    "uncalibrated": lambda: (noise(300), *rows_with_shift(0.0, 300), {}),
+    "log loss": lambda: (*make_rows(300), {"scoring": "log_loss"}),
     "not pruned": lambda: (*make_rows(300), FIXED),
 }
 
@@ -72,7 +71,7 @@ def test_copies_predict_the_same(kind, tmp_path):
         assert other.to_text() == tree.to_text()
         assert np.array_equal(other.feature_importances_, tree.feature_importances_)
         assert vars(other).keys() == vars(tree).keys()
-        assert other.splits_ == tree.splits_ and other.get_params() == tree.get_params()
+        assert other.criterion_ == tree.criterion_ and other.get_params() == tree.get_params()
 
 
 @pytest.mark.parametrize(
@@ -81,9 +80,15 @@ def test_copies_predict_the_same(kind, tmp_path):
 def test_losses_that_are_no_losses_are_refused(loss):
     X, y, scores = make_rows(100)
     stored = CalibrationTree().fit(X, y, scores).to_dict()
-    stored["selection"][0]["loss"] = loss
-    with pytest.raises(ValueError, match="selection"):
-        CalibrationTree.from_dict(stored)
+    good = stored["selection"]
+    of_candidate = {**good["candidates"][0], "loss": loss}
+    for bad in (
+        {**good, "candidates": [of_candidate, *good["candidates"][1:]]},
+        {**good, "calibrated_loss": loss},
+        {**good, "loss": loss},
+    ):
+        with pytest.raises(ValueError, match="stored selection"):
+            CalibrationTree.from_dict({**stored, "selection": bad})
 
 
 # Weights
@@ -94,23 +99,26 @@ def twice(folds, n_rows):
     return [tuple(np.concatenate([part, part + n_rows]) for part in fold) for fold in folds]
 
 
-@pytest.mark.parametrize("splits", ["residual", "gain_ratio", "cv"])
-@pytest.mark.parametrize("objective", ["rmse", "log_loss"])
-def test_a_row_of_weight_two_is_two_rows(splits, objective):
+@pytest.mark.parametrize("criterion", ["residual", "gain_ratio", "cv"])
+@pytest.mark.parametrize("scoring", ["rmse", "log_loss"])
+def test_a_row_of_weight_two_is_two_rows(criterion, scoring):
     frame, y, scores = make_frame(200)
     folds = [tuple(map(np.array, fold)) for fold in make_folds(4, y.astype(np.uint16), None, None)]
-    params = {"splits": splits, "objective": objective, "max_bins": 20}
+    params = {"criterion": criterion, "scoring": scoring, "max_bins": 20}
     weighted = CalibrationTree(cv=folds, **params).fit(frame, y, scores, np.full(200, 2.0))
     repeated = CalibrationTree(cv=twice(folds, 200), **params).fit(
         pd.concat([frame, frame], ignore_index=True), np.tile(y, 2), np.tile(scores, (2, 1))
     )
-    assert weighted.splits_ == repeated.splits_ and weighted.get_n_leaves() > 1
-    assert weighted.pruning_alpha_ == pytest.approx(repeated.pruning_alpha_)
-    assert chosen(weighted) == chosen(repeated) == ["local"]
-    losses = [[row["loss"] for row in tree.selection_] for tree in (weighted, repeated)]
+    assert weighted.criterion_ == repeated.criterion_ and weighted.get_n_leaves() > 1
+    assert weighted.ccp_alpha_ == pytest.approx(repeated.ccp_alpha_)
+    assert weighted.selection_.chosen == repeated.selection_.chosen == "local"
+    losses = [
+        [candidate.loss for candidate in tree.selection_.candidates]
+        for tree in (weighted, repeated)
+    ]
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-9)
     for name in ("attribute", "first_child", "n_rows", "missing", "branches"):
-        one, other = getattr(weighted.tree_, name), getattr(repeated.tree_, name)
+        one, other = getattr(weighted.model_, name), getattr(repeated.model_, name)
         assert np.array_equal(one, other), name
     np.testing.assert_allclose(
         weighted.predict_proba(frame, scores),
@@ -131,21 +139,21 @@ def test_weights_are_numbers_of_rows(seed, n_classes, max_bins):
     params = {"max_depth": 2, "max_bins": max_bins}
     weighted = fixed_tree(**params).fit(X, y, scores, times.astype(float))
     repeated = fixed_tree(**params).fit(X[place], y[place], scores[place])
-    assert np.array_equal(weighted.tree_.n_rows, repeated.tree_.n_rows)
-    np.testing.assert_allclose(weighted.tree_.gain, repeated.tree_.gain, rtol=1e-6, atol=1e-6)
+    assert np.array_equal(weighted.model_.n_rows, repeated.model_.n_rows)
+    np.testing.assert_allclose(weighted.model_.gain, repeated.model_.gain, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(
         weighted.predict_proba(X, scores), repeated.predict_proba(X, scores), rtol=0, atol=1e-6
     )
 
 
-@pytest.mark.parametrize("objective", ["rmse", "log_loss"])
-def test_losses_are_weighted(objective):
+@pytest.mark.parametrize("scoring", ["rmse", "log_loss"])
+def test_losses_are_weighted(scoring):
     X, y, scores = make_rows(300)
     weight = np.random.default_rng(0).gamma(1, size=300)
-    tree = CalibrationTree(objective=objective).fit(X, y, scores, weight)
-    loss = {"rmse": rmse, "log_loss": log_loss}[objective]
+    tree = CalibrationTree(scoring=scoring).fit(X, y, scores, weight)
+    loss = {"rmse": rmse, "log_loss": log_loss}[scoring]
     expected = loss(y, scores, sample_weight=weight)
-    assert tree.selection_[0]["loss"] == pytest.approx(expected)
+    assert tree.selection_.candidates[0].loss == pytest.approx(expected)
     assert expected != pytest.approx(loss(y, scores))
 
 
@@ -169,17 +177,16 @@ def test_rows_of_weight_0_have_no_influence():
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("kind", ["probability", "logit", "margin"])
-@pytest.mark.parametrize("extremes", ["clip", "published"])
-def test_several_classifiers_side_by_side(n_classes, kind, extremes):
+@pytest.mark.parametrize("cls", [CalibrationTree, PublishedCalibrationTree])
+def test_several_classifiers_side_by_side(n_classes, kind, cls):
     X, y, scores = make_rows(600, n_classes)
     useless = np.random.default_rng(0).dirichlet(np.ones(n_classes), 600)
     both = np.hstack([useless, scores])
     if kind != "probability":
         both = np.log(both)
-    tree = CalibrationTree(score_type=kind, extremes=extremes)
-    tree.fit(X[:400], y[:400], both[:400])
-    assert tree.n_scores_ == 2 * n_classes == tree.tree_.n_scores
-    assert tree.tree_.offset == (kind != "margin")
+    tree = cls(score_type=kind).fit(X[:400], y[:400], both[:400])
+    assert tree.n_scores_ == 2 * n_classes == tree.model_.n_scores
+    assert tree.model_.offset == (cls is CalibrationTree and kind != "margin")
     calibrated = tree.predict_proba(X[400:], both[400:])
     assert_probabilities(calibrated)
     assert squared_error(calibrated, y[400:]) < 0.7 * squared_error(scores[400:], y[400:])
@@ -189,23 +196,23 @@ def test_more_classes_than_scores_that_a_class_can_look_at():
     X, y, scores = make_rows(800, 12)
     three = np.hstack([scores] * 3)
     tree = CalibrationTree(cv=2, max_depth=2).fit(X, y, three)
-    slopes = tree.tree_.coefficients[0, :, 1:].reshape(12, 3, 12)
+    assert tree.model_.parameters.shape[1:] == (12, 1 + 3)
+    slopes = tree.model_.coefficients(0)[:, 1:].reshape(12, 3, 12)
     own = np.eye(12, dtype=bool)[:, np.newaxis, :]
     assert not np.where(own, 0.0, slopes).any() and slopes[np.broadcast_to(own, slopes.shape)].any()
     assert_probabilities(tree.predict_proba(X, three))
     of_all = CalibrationTree(cv=2, max_depth=2).fit(X, y, scores)
-    assert (of_all.tree_.coefficients[0, :, 1:] != 0).all()
+    assert (of_all.model_.coefficients(0)[:, 1:] != 0).all()
 
 
-@pytest.mark.parametrize("extremes", ["clip", "published"])
-def test_one_column_or_two(extremes):
+@pytest.mark.parametrize("cls", [CalibrationTree, PublishedCalibrationTree])
+def test_one_column_or_two(cls):
     X, y, scores = make_rows(300)
-    both = CalibrationTree(extremes=extremes).fit(X, y, scores)
-    one = CalibrationTree(extremes=extremes).fit(X, y, scores[:, 1])
+    both = cls().fit(X, y, scores)
+    one = cls().fit(X, y, scores[:, 1])
     calibrated = [both.predict_proba(X, scores), one.predict_proba(X, scores[:, 1])]
-    tolerance = 1e-9 if extremes == "clip" else 0.05
-    np.testing.assert_allclose(calibrated[0], calibrated[1], rtol=0, atol=tolerance)
-    if extremes == "clip":
+    np.testing.assert_allclose(calibrated[0], calibrated[1], rtol=0, atol=1e-9)
+    if cls is CalibrationTree:
         np.testing.assert_allclose(one.predict_proba(X, scores), calibrated[1], rtol=0, atol=1e-12)
     else:
         with pytest.raises(ValueError, match="scores has 2 columns"):
@@ -217,7 +224,7 @@ def test_probabilities_and_their_log_odds_give_the_same_tree():
     odds = np.log(scores[:, 1] / scores[:, 0])
     by_probability = CalibrationTree().fit(X, y, scores)
     by_odds = CalibrationTree(score_type="logit").fit(X, y, odds)
-    assert np.array_equal(by_probability.tree_.attribute, by_odds.tree_.attribute)
+    assert np.array_equal(by_probability.model_.attribute, by_odds.model_.attribute)
     np.testing.assert_allclose(
         by_probability.predict_proba(X, scores), by_odds.predict_proba(X, odds), rtol=0, atol=1e-6
     )
@@ -246,21 +253,25 @@ EXTREMES = [0.0, -0.0, 1e-320, -1e-320, 1e-8, 1.0, -1.0, 700.0, -800.0, 1e6, -1e
     values=st.lists(st.sampled_from(EXTREMES), min_size=1, max_size=4),
     shape=st.sampled_from([(2, 1), (2, 2), (3, 3), (3, 6)]),
     score_type=st.sampled_from(["margin", "logit"]),
-    penalty=st.sampled_from([0.05, 1e-9, 1e9]),
+    l2_regularization=st.sampled_from([0.05, 1e-9, 1e9]),
     do_no_harm=st.booleans(),
 )
-def test_extreme_scores_give_probabilities(seed, values, shape, score_type, penalty, do_no_harm):
+def test_extreme_scores_give_probabilities(
+    seed, values, shape, score_type, l2_regularization, do_no_harm
+):
     n_classes, n_columns = shape
     rng = np.random.default_rng(seed)
     X, y, _ = make_rows(60, n_classes, seed)
     y[:n_classes] = np.arange(n_classes)
     scores = rng.choice(values, (60, n_columns))
-    tree = CalibrationTree(score_type=score_type, penalty=penalty, do_no_harm=do_no_harm, cv=3)
+    tree = CalibrationTree(
+        score_type=score_type, l2_regularization=l2_regularization, do_no_harm=do_no_harm, cv=3
+    )
     tree.fit(X, y, scores)
     assert_probabilities(tree.predict_proba(X, scores))
     assert_probabilities(tree.predict_proba(X, rng.choice(EXTREMES, scores.shape)))
-    for name in ("coefficients", "gain", "threshold"):
-        assert np.isfinite(getattr(tree.tree_, name)).all()
+    for name in ("parameters", "gain", "threshold"):
+        assert np.isfinite(getattr(tree.model_, name)).all()
     json.dumps(tree.to_dict(), allow_nan=False)
 
 
@@ -270,22 +281,22 @@ def test_extreme_scores_give_probabilities(seed, values, shape, score_type, pena
     values=st.lists(
         st.sampled_from([0.0, 1.0, 1e-320, 1e-16, 0.5, 1 - 1e-16]), min_size=1, max_size=4
     ),
-    extremes=st.sampled_from(["clip", "published"]),
+    cls=st.sampled_from([CalibrationTree, PublishedCalibrationTree]),
 )
-def test_extreme_probabilities_give_probabilities(seed, values, extremes):
+def test_extreme_probabilities_give_probabilities(seed, values, cls):
     X, y, _ = make_rows(60, 2, seed)
     y[:2] = [0, 1]
     p = np.random.default_rng(seed).choice(values, 60)
     for scores in (p, np.column_stack([1 - p, p])):
-        tree = CalibrationTree(extremes=extremes, cv=3).fit(X, y, scores)
+        tree = cls(cv=3).fit(X, y, scores)
         assert tree.score_type_ == "probability"
         assert_probabilities(tree.predict_proba(X, scores))
 
 
-def test_certainty_that_is_right_is_left_alone():
+def test_certainty_that_is_right_stays_uncalibrated():
     X, y, _ = make_rows(200)
     tree = CalibrationTree().fit(X, y, y.astype(float))
-    assert chosen(tree) == ["leave alone"]
+    assert tree.selection_.chosen == "uncalibrated"
     assert np.array_equal(tree.predict_proba(X, y.astype(float)), np.eye(2)[y])
 
 
@@ -293,7 +304,7 @@ def test_certainty_that_is_wrong_is_not():
     X, y, _ = make_rows(200)
     wrong = 1.0 - y
     tree = CalibrationTree().fit(X, y, wrong)
-    assert chosen(tree) != ["leave alone"]
+    assert tree.selection_.chosen != "uncalibrated"
     assert squared_error(tree.predict_proba(X, wrong), y) < 1e-3
 
 
@@ -302,9 +313,9 @@ def test_constant_scores_that_say_nothing():
     y = ((X[:, 0] > 0) ^ (np.arange(400) % 5 == 0)).astype(int)
     for constant in (0.5, 0.0, 1.0, 1e-320):
         scores = np.full(400, constant)
-        assert chosen(CalibrationTree().fit(X, y, scores)) == ["local"]
+        assert CalibrationTree().fit(X, y, scores).selection_.chosen == "local"
         tree = CalibrationTree(path_averaging=False).fit(X, y, scores)
-        assert chosen(tree) == ["local"]
+        assert tree.selection_.chosen == "local"
         calibrated = tree.predict_proba(X, scores)
         for region in (X[:, 0] > 0, X[:, 0] <= 0):
             observed = y[region].mean()
@@ -315,13 +326,13 @@ def test_constant_scores_that_say_nothing():
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
-@pytest.mark.parametrize("splits", ["residual", "gain_ratio", "cv"])
+@pytest.mark.parametrize("criterion", ["residual", "gain_ratio", "cv"])
 @pytest.mark.parametrize("do_no_harm", [False, True])
-def test_one_row_a_class(n_classes, splits, do_no_harm):
+def test_one_row_a_class(n_classes, criterion, do_no_harm):
     X = np.arange(2.0 * n_classes).reshape(n_classes, 2)
     y = np.arange(n_classes)
     scores = np.random.default_rng(0).dirichlet(np.ones(n_classes), n_classes)
-    tree = CalibrationTree(splits=splits, cv=2, do_no_harm=do_no_harm).fit(X, y, scores)
+    tree = CalibrationTree(criterion=criterion, cv=2, do_no_harm=do_no_harm).fit(X, y, scores)
     assert tree.get_n_leaves() == 1
     assert_probabilities(tree.predict_proba(X, scores))
     grown = fixed_tree(min_samples_split=2, min_samples_leaf=1).fit(X, y, scores)
@@ -338,9 +349,9 @@ def test_fewer_rows_than_folds():
 
 def test_constant_columns_change_nothing():
     X, y, scores = make_rows(300)
-    expected = CalibrationTree(splits="residual").fit(X, y, scores)
+    expected = CalibrationTree(criterion="residual").fit(X, y, scores)
     wider = np.hstack([np.full((300, 1), 7.0), X, np.zeros((300, 1))])
-    tree = CalibrationTree(splits="residual").fit(wider, y, scores)
+    tree = CalibrationTree(criterion="residual").fit(wider, y, scores)
     assert np.array_equal(tree.predict_proba(wider, scores), expected.predict_proba(X, scores))
     assert tree.feature_importances_[[0, -1]].tolist() == [0.0, 0.0]
     assert np.array_equal(tree.feature_importances_[1:-1], expected.feature_importances_)
@@ -357,7 +368,7 @@ def test_attributes_of_any_size_can_be_cut():
         (-1.0, 0.0),
     ):
         x = np.repeat([low, high], 200)[:, None]
-        tree = CalibrationTree(splits="residual").fit(x, y, scores)
+        tree = CalibrationTree(criterion="residual").fit(x, y, scores)
         assert tree.get_n_leaves() == 2
         assert tree.apply([[low], [high]]).tolist() == [1, 2]
-        assert tree.tree_.n_rows.tolist() == [400, 200, 200]
+        assert tree.model_.n_rows.tolist() == [400, 200, 200]

@@ -10,11 +10,10 @@ from scipy import sparse
 from caltree import CalibrationTree
 
 from .support.trees import (
-    BOOSTED,
     FIXED,
-    FIXED_BOOSTED,
     assert_probabilities,
     assert_same,
+    boosted_tree,
     both_engines,
     fixed_boosted_tree,
     fixed_tree,
@@ -94,7 +93,7 @@ def test_columns_of_every_type_give_the_same_tree(kind, make):
     # The order of the categories is that of their branches; all tables know it sorted.
     frame["size"] = frame["size"].cat.set_categories(["large", "small"])
     expected = make().fit(frame, y, scores)
-    split_on = {expected.tree_.attributes.columns[a].name for a in expected.tree_.attribute}
+    split_on = {expected.model_.attributes.columns[a].name for a in expected.model_.attribute}
     assert {"number", "colour"} <= split_on
     other = FRAMES[kind](frame)
     assert_same(expected, make().fit(other, y, scores), frame, scores, other)
@@ -103,8 +102,8 @@ def test_columns_of_every_type_give_the_same_tree(kind, make):
 def test_declared_categories_keep_their_order_and_an_unused_one_its_branch():
     X = pd.DataFrame({"c": pd.Categorical(["b", "a"] * 20, categories=["z", "b", "a"])})
     tree = fixed_boosted_tree().fit(X, [0, 1] * 20, np.linspace(0.1, 0.9, 40))
-    assert tree.tree_.attributes.columns[0].categories == ("z", "b", "a")
-    assert tree.tree_.n_rows.tolist() == [40, 0, 20, 20]
+    assert tree.model_.attributes.columns[0].categories == ("z", "b", "a")
+    assert tree.model_.n_rows.tolist() == [40, 0, 20, 20]
 
 
 @pytest.mark.parametrize("most", ["a", "b"])
@@ -113,8 +112,8 @@ def test_a_declared_category_without_rows_goes_with_most_of_them(most):
     X = pd.DataFrame({"c": pd.Categorical(colour, categories=["z", "b", "a"])})
     y = [int(value == "b") for value in colour]
     tree = fixed_tree(max_depth=1).fit(X, y, np.tile([0.2, 0.5, 0.9], 20))
-    assert tree.tree_.attributes.columns[0].categories == ("z", "b", "a")
-    assert sorted(tree.tree_.n_rows) == [20, 40, 60]
+    assert tree.model_.attributes.columns[0].categories == ("z", "b", "a")
+    assert sorted(tree.model_.n_rows) == [20, 40, 60]
     leaves = dict(zip(colour, tree.apply(X), strict=True))
     assert leaves["a"] != leaves["b"]
     assert tree.apply(pd.DataFrame({"c": ["z", None]})).tolist() == [leaves[most]] * 2
@@ -128,7 +127,7 @@ def test_categorical_features_makes_numbers_nominal():
         fixed_tree(categorical_features=features).fit(table, y, scores)
         for features, table in [([0], X), ([True, False, False], X), (["a"], names)]
     ]
-    assert trees[0].tree_.attributes.columns[0].categories == (3, 7, 11)
+    assert trees[0].model_.attributes.columns[0].categories == (3, 7, 11)
     assert same_tree(trees[0], trees[1]) and same_tree(trees[0], trees[2])
 
 
@@ -159,7 +158,7 @@ def test_unseen_categories_go_with_the_most_frequent_and_missing_ones_with_most_
     red, green, *others = tree.apply(make(["red", "green", "blue", "mauve", None]))
     assert red != green
     assert others == [green, red, green]
-    assert tree.tree_.missing_rows.tolist() == [0, 0, 0]
+    assert tree.model_.missing_rows.tolist() == [0, 0, 0]
 
 
 @pytest.mark.parametrize("kind", COLOURS)
@@ -174,7 +173,7 @@ def test_missing_categories_go_where_they_fit_best(kind, like):
     )
     assert leaves["red"] != leaves["green"]
     assert leaves[None] == leaves[like]
-    assert tree.tree_.missing_rows.tolist() == [20, 0, 0]
+    assert tree.model_.missing_rows.tolist() == [20, 0, 0]
 
 
 def test_a_missing_number_counts_as_the_mean():
@@ -186,8 +185,8 @@ def test_a_missing_number_counts_as_the_mean():
     assert np.array_equal(tree.apply(X), tree.apply(filled))
     # But for where the mean would go, which is a threshold, too, and not the same to the bit.
     other = fixed_boosted_tree().fit(filled, y, scores)
-    for name in ("attribute", "threshold", "first_child", "n_rows", "coefficients"):
-        assert np.array_equal(getattr(tree.tree_, name), getattr(other.tree_, name))
+    for name in ("attribute", "threshold", "first_child", "n_rows", "parameters"):
+        assert np.array_equal(getattr(tree.model_, name), getattr(other.model_, name))
 
 
 @pytest.mark.parametrize("side", [0, 1])
@@ -196,7 +195,7 @@ def test_a_missing_number_goes_where_it_fits_best(side):
     y = np.repeat([0, 1, side], [60, 40, 20])
     tree = fixed_tree(max_depth=1).fit(X, y, np.full(120, 0.5))
     assert tree.apply([[0.0], [1.0], [np.nan]]).tolist() == [1, 2, 1 + side]
-    assert tree.tree_.missing_rows.tolist() == [20, 0, 0]
+    assert tree.model_.missing_rows.tolist() == [20, 0, 0]
 
 
 @pytest.mark.parametrize("share", [0.3, 0.7])
@@ -204,7 +203,7 @@ def test_a_missing_number_goes_with_most_rows_where_none_was_missing(share):
     X = (np.arange(100) < 100 * share).astype(float)[:, np.newaxis]
     tree = fixed_tree(max_depth=1).fit(X, X[:, 0].astype(int), np.full(100, 0.5))
     assert tree.apply([[0.0], [1.0], [np.nan]]).tolist() == [1, 2, 1 + (share > 0.5)]
-    assert tree.tree_.missing_rows.tolist() == [0, 0, 0]
+    assert tree.model_.missing_rows.tolist() == [0, 0, 0]
 
 
 @both_engines
@@ -300,10 +299,10 @@ def test_a_column_of_labels_warns():
     assert same_tree(tree, fixed_tree().fit(X, y, scores))
 
 
-@pytest.mark.parametrize("params", [{}, {**BOOSTED, "max_boosting_iterations": 5}])
-def test_many_classes(params):
+@pytest.mark.parametrize("tree", [CalibrationTree(), boosted_tree(max_boosting_iterations=5)])
+def test_many_classes(tree):
     X, y, scores = make_rows(2000, n_classes=40)
-    tree = CalibrationTree(**params).fit(X, y, scores)
+    tree.fit(X, y, scores)
     probabilities = tree.predict_proba(X, scores)
     assert probabilities.shape == (2000, 40)
     assert_probabilities(probabilities)
@@ -339,13 +338,12 @@ def test_one_column_may_be_flat(convert):
     assert_same(expected, fixed_tree().fit(X, y, flat), X, column, scores_other=flat)
 
 
-@pytest.mark.parametrize("params", [{}, FIXED, BOOSTED, FIXED_BOOSTED])
-def test_one_column_stands_for_two(params):
+@pytest.mark.parametrize("make", [CalibrationTree, fixed_tree, boosted_tree, fixed_boosted_tree])
+def test_one_column_stands_for_two(make):
     X, y, scores = make_rows(500)
     p = scores[:, 1]
     both = np.column_stack([1 - p, p])
-    one = CalibrationTree(**params).fit(X, y, p)
-    two = CalibrationTree(**params).fit(X, y, both)
+    one, two = make().fit(X, y, p), make().fit(X, y, both)
     assert one.get_n_leaves() == two.get_n_leaves() > 1
     np.testing.assert_allclose(
         one.predict_proba(X, p), two.predict_proba(X, both), rtol=0, atol=1e-12
@@ -356,10 +354,10 @@ def test_one_column_stands_for_two(params):
 def test_log_odds_say_the_same_as_probabilities(n_classes):
     X, y, scores = make_rows(n_classes=n_classes)
     log_odds = np.log(scores / (1 - scores))
-    expected = fixed_boosted_tree(extremes="published").fit(X, y, scores)
+    expected = fixed_boosted_tree().fit(X, y, scores)
     assert expected.score_type_ == "probability"
     for score_type in ("logit", "margin", "auto"):
-        tree = fixed_boosted_tree(score_type=score_type, extremes="published").fit(X, y, log_odds)
+        tree = fixed_boosted_tree(score_type=score_type).fit(X, y, log_odds)
         assert tree.score_type_ == {"auto": "margin"}.get(score_type, score_type)
         assert_same(expected, tree, X, scores, scores_other=log_odds)
 
@@ -385,9 +383,9 @@ def test_what_logits_say_before_any_correction_is_their_softmax(n_classes, shift
     X, y, scores = make_rows(n_classes=n_classes)
     expected = CalibrationTree().fit(X, y, scores)
     tree = CalibrationTree(score_type="logit").fit(X, y, np.log(scores) + shift)
-    losses = [model.selection_[0]["loss"] for model in (tree, expected)]
-    assert tree.selection_[0]["candidate"] == "leave alone"
-    assert losses[0] == pytest.approx(losses[1], abs=1e-12)
+    found, wanted = (model.selection_.candidates[0] for model in (tree, expected))
+    assert found.name == wanted.name == "uncalibrated"
+    assert found.loss == pytest.approx(wanted.loss, abs=1e-12)
 
 
 @LOG_PROBABILITIES
@@ -402,36 +400,34 @@ def test_logarithms_of_probabilities_are_their_logits(n_classes, shift):
     )
 
 
-def test_margins_are_no_probabilities_that_could_be_left_alone():
+def test_margins_are_no_probabilities_that_could_stay_uncalibrated():
     X, y, scores = make_rows()
     margins = np.log(scores[:, 1] / scores[:, 0])
     for score_type in ("margin", "auto"):
         tree = CalibrationTree(score_type=score_type).fit(X, y, margins)
         assert tree.score_type_ == "margin"
-        assert [row["candidate"] for row in tree.selection_] == ["global", "local"]
+        assert tree.selection_.candidates[0].name == "global"
 
 
-def test_two_columns_of_probabilities_say_no_more_than_one():
+def test_two_columns_of_probabilities_say_no_more_than_one_but_where_published():
     X, y, scores = make_rows()
     one, two = fixed_tree().fit(X, y, scores[:, 1]), fixed_tree().fit(X, y, scores)
     assert_same(one, two, X, scores, scores_other=scores[:, 1])
-    both = fixed_tree(extremes="published").fit(X, y, scores)
-    assert (one.tree_.n_scores, two.tree_.n_scores, both.tree_.n_scores) == (1, 1, 2)
+    both = fixed_boosted_tree().fit(X, y, scores)
+    assert (one.model_.n_scores, two.model_.n_scores, both.model_.n_scores) == (1, 1, 2)
     with pytest.raises(ValueError, match=r"scores has 1 columns, .* fitted with 2"):
         both.predict_proba(X, scores[:, 1])
 
 
-@both_engines
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_extreme_probabilities_keep_their_order(n_classes, make):
+def test_extreme_probabilities_keep_their_order_but_where_published(n_classes):
     X, y, _ = make_rows(n_classes=n_classes)
     small = np.linspace(0.1, 0.4, len(y))
     small[:6] = [0.0, 5e-324, 1e-200, 1e-17, 1e-12, 1e-5]
     scores = np.column_stack([small] + [(1 - small) / (n_classes - 1)] * (n_classes - 1))
-    tree = make(boosting_iterations=1, max_depth=0).fit(X, y, scores)
-    first = tree.predict_proba(X[:6], scores[:6])[:, 0]
+    first = fixed_tree(max_depth=0).fit(X, y, scores).predict_proba(X[:6], scores[:6])[:, 0]
     assert (np.diff(first) >= 0).all() or (np.diff(first) <= 0).all()
-    published = make(boosting_iterations=1, max_depth=0, extremes="published")
+    published = fixed_boosted_tree(boosting_iterations=1, max_depth=0)
     first = published.fit(X, y, scores).predict_proba(X[:6], scores[:6])[:, 0]
     assert (np.diff(first) > 0).any() and (np.diff(first) < 0).any()
 
@@ -457,6 +453,6 @@ def test_two_classifiers_side_by_side(n_classes):
     def squared_error(tree, scores):
         return np.mean((tree.predict_proba(X, scores) - truth) ** 2)
 
-    assert tree.tree_.n_scores == 2 * n_classes
+    assert tree.model_.n_scores == 2 * n_classes
     alone = squared_error(CalibrationTree().fit(X, y, noise), noise)
     assert squared_error(tree, both) < 0.9 * alone

@@ -6,16 +6,15 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 
-from caltree import CalibrationTree
+from caltree import CalibrationTree, PublishedCalibrationTree
 
 from .support.trees import (
-    BOOSTED,
-    FIXED,
-    FIXED_BOOSTED,
     assert_probabilities,
     assert_same,
     boosted_tree,
+    fixed_boosted_tree,
     fixed_tree,
     make_frame,
     make_rows,
@@ -60,33 +59,28 @@ def weighted_rows(draw):
 
 
 WAYS = {
-    "boosted, grown": {**FIXED_BOOSTED},
-    "boosted, pruned": {**BOOSTED, "boosting_iterations": 1, "pruning": 0.01},
-    "published": {
-        **BOOSTED,
-        "boosting_iterations": 2,
-        "pruning": 0.0,
-        "constant_scores": "ignore",
-    },
-    "grown": {**FIXED},
-    "pruned": {**FIXED, "pruning": 0.02, "objective": "log_loss"},
-    "by gain ratio": {**FIXED, "splits": "gain_ratio"},
+    "boosted, grown": fixed_boosted_tree(),
+    "boosted, pruned": boosted_tree(boosting_iterations=1, ccp_alpha=0.01),
+    "published": PublishedCalibrationTree(boosting_iterations=2, ccp_alpha=0.0),
+    "grown": fixed_tree(),
+    "pruned": fixed_tree(ccp_alpha=0.02, scoring="log_loss"),
+    "by gain ratio": fixed_tree(criterion="gain_ratio"),
 }
 quick = settings(max_examples=40, deadline=None, derandomize=True)
 
 
-def fit_to(rows, repeats, sample_weight=None, **params):
-    """A tree on some of the rows, given once or more."""
+def fit_to(rows, repeats, tree, sample_weight=None):
+    """A tree like the given one, on some of the rows, given once or more."""
     X, y, scores, _ = rows
     data = X.iloc[repeats], y[repeats], scores[repeats]
-    return CalibrationTree(**{**params, "min_samples_split": 5}).fit(*data, sample_weight)
+    return clone(tree).set_params(min_samples_split=5).fit(*data, sample_weight)
 
 
 def assert_weights_count(weighted, repeated, rows):
     X, _, scores, weight = rows
     for name in ("attribute", "n_rows", "missing", "missing_rows", "branches"):
-        assert np.array_equal(getattr(weighted.tree_, name), getattr(repeated.tree_, name))
-    np.testing.assert_allclose(weighted.tree_.threshold, repeated.tree_.threshold, atol=1e-12)
+        assert np.array_equal(getattr(weighted.model_, name), getattr(repeated.model_, name))
+    np.testing.assert_allclose(weighted.model_.threshold, repeated.model_.threshold, atol=1e-12)
     # Elsewhere they may part: two rows alone are fitted equally well by any of the scores.
     seen = X[weight > 0], scores[weight > 0]
     np.testing.assert_allclose(
@@ -103,8 +97,8 @@ def row_numbers(weight):
 @given(rows=weighted_rows())
 def test_a_weight_counts_rows(way, rows):
     weight = rows[-1]
-    weighted = fit_to(rows, slice(None), weight, **WAYS[way])
-    repeated = fit_to(rows, row_numbers(weight), **WAYS[way])
+    weighted = fit_to(rows, slice(None), WAYS[way], weight)
+    repeated = fit_to(rows, row_numbers(weight), WAYS[way])
     assert_weights_count(weighted, repeated, rows)
 
 
@@ -112,9 +106,9 @@ def test_a_weight_counts_rows(way, rows):
 @given(rows=weighted_rows())
 def test_a_weight_counts_rows_in_bins(rows):
     weight = rows[-1]
-    params = {**FIXED, "max_bins": 4}
-    weighted = fit_to(rows, slice(None), weight, **params)
-    assert_weights_count(weighted, fit_to(rows, row_numbers(weight), **params), rows)
+    tree = fixed_tree(max_bins=4)
+    weighted = fit_to(rows, slice(None), tree, weight)
+    assert_weights_count(weighted, fit_to(rows, row_numbers(weight), tree), rows)
 
 
 def fit_in_given_folds(seed, **params):
@@ -130,12 +124,14 @@ def fit_in_given_folds(seed, **params):
     return trees
 
 
-@pytest.mark.parametrize("splits", ["residual", "gain_ratio", "cv"])
+@pytest.mark.parametrize("criterion", ["residual", "gain_ratio", "cv"])
 @pytest.mark.parametrize("seed", range(6))
-def test_a_weight_counts_rows_in_given_folds(splits, seed):
-    (weighted, one), (repeated, other) = fit_in_given_folds(seed, splits=splits, do_no_harm=False)
-    assert weighted.splits_ == repeated.splits_
-    for found, expected in zip(weighted.pruning_path_, repeated.pruning_path_, strict=True):
+def test_a_weight_counts_rows_in_given_folds(criterion, seed):
+    (weighted, one), (repeated, other) = fit_in_given_folds(
+        seed, criterion=criterion, do_no_harm=False
+    )
+    assert weighted.criterion_ == repeated.criterion_
+    for found, expected in zip(weighted.ccp_path_, repeated.ccp_path_, strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-7, atol=0)
     np.testing.assert_allclose(one, other, rtol=0, atol=1e-9)
 
@@ -143,20 +139,18 @@ def test_a_weight_counts_rows_in_given_folds(splits, seed):
 def test_a_weight_counts_rows_in_the_choice_of_what_to_do():
     for seed in range(30):
         (weighted, one), (repeated, other) = fit_in_given_folds(seed)
-        for row, expected in zip(weighted.selection_, repeated.selection_, strict=True):
-            assert row == {**expected, "loss": pytest.approx(expected["loss"], abs=1e-9)}
+        assert weighted.selection_.chosen == repeated.selection_.chosen
+        candidates = weighted.selection_.candidates, repeated.selection_.candidates
+        for found, expected in zip(*candidates, strict=True):
+            assert found.name == expected.name
+            assert found.loss == pytest.approx(expected.loss, abs=1e-9)
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-9)
 
 
 CHOSEN_WAYS = {
-    "chosen": {"cv": 3},
-    "boosted, chosen": {**BOOSTED, "max_boosting_iterations": 5, "cv": 3},
-    "published, chosen": {
-        **BOOSTED,
-        "max_boosting_iterations": 5,
-        "cv": 3,
-        "constant_scores": "ignore",
-    },
+    "chosen": CalibrationTree(cv=3),
+    "boosted, chosen": boosted_tree(max_boosting_iterations=5, cv=3),
+    "published, chosen": PublishedCalibrationTree(max_boosting_iterations=5, cv=3),
 }
 
 
@@ -165,28 +159,26 @@ CHOSEN_WAYS = {
 @given(rows=weighted_rows())
 def test_a_row_without_weight_is_no_row(way, rows):
     X, _, scores, weight = rows
-    params = (WAYS | CHOSEN_WAYS)[way]
-    left_out = fit_to(rows, slice(None), weight, **params)
+    tree = (WAYS | CHOSEN_WAYS)[way]
+    left_out = fit_to(rows, slice(None), tree, weight)
     kept = np.flatnonzero(weight > 0)
-    dropped = fit_to(rows, kept, weight[kept], **params)
+    dropped = fit_to(rows, kept, tree, weight[kept])
     assert_same(dropped, left_out, X, scores)
-    assert left_out.boosting_iterations_ == dropped.boosting_iterations_
-    assert left_out.pruning_alpha_ == dropped.pruning_alpha_
-    assert left_out.splits_ == dropped.splits_
+    assert left_out.to_dict()["chosen"] == dropped.to_dict()["chosen"]
 
 
 @quick
 @given(rows=weighted_rows())
 def test_weights_of_one_are_no_weights(rows):
     X, y, scores, _ = rows
-    for params in (
-        {**FIXED, "min_samples_split": 4},
-        {**FIXED_BOOSTED, "min_samples_split": 4},
-        {"cv": 3},
-        {**BOOSTED, "cv": 3, "max_boosting_iterations": 5},
+    for tree in (
+        fixed_tree(min_samples_split=4),
+        fixed_boosted_tree(min_samples_split=4),
+        CalibrationTree(cv=3),
+        boosted_tree(cv=3, max_boosting_iterations=5),
     ):
-        unit = CalibrationTree(**params).fit(X, y, scores, sample_weight=np.ones(len(y)))
-        assert_same(CalibrationTree(**params).fit(X, y, scores), unit, X, scores)
+        unit = clone(tree).fit(X, y, scores, sample_weight=np.ones(len(y)))
+        assert_same(clone(tree).fit(X, y, scores), unit, X, scores)
 
 
 def test_rows_without_weight_bring_no_category_no_class_and_no_infinity():
@@ -199,15 +191,15 @@ def test_rows_without_weight_bring_no_category_no_class_and_no_infinity():
     tree = fixed_tree().fit(frame, labels, scores, sample_weight=kept)
     expected = fixed_tree().fit(frame[kept], y[kept], scores[kept])
     assert tree.classes_.tolist() == [0, 1]
-    assert tree.tree_.attributes.columns[0].categories == ("blue", "red")
+    assert tree.model_.attributes.columns[0].categories == ("blue", "red")
     assert_same(expected, tree, frame, scores)
 
 
 def test_weights_move_the_mean_and_the_most_frequent_category():
     X = pd.DataFrame({"number": [0.0, 10.0] * 10, "colour": ["a", "b"] * 10})
     y, scores = [0, 1] * 10, np.linspace(0.1, 0.9, 20)
-    unweighted = fixed_tree().fit(X, y, scores).tree_.attributes
-    weighted = fixed_tree().fit(X, y, scores, sample_weight=[1, 3] * 10).tree_.attributes
+    unweighted = fixed_tree().fit(X, y, scores).model_.attributes
+    weighted = fixed_tree().fit(X, y, scores, sample_weight=[1, 3] * 10).model_.attributes
     assert unweighted.fills.tolist() == [5.0, 0.0]
     assert weighted.fills.tolist() == [7.5, 1.0]
 
@@ -217,8 +209,8 @@ def test_weights_move_the_mean_and_the_most_frequent_category():
 def test_weights_of_any_size_give_probabilities(scale):
     frame, y, scores = make_frame()
     weight = scale * np.random.default_rng(0).integers(1, 9, len(y))
-    for params in ({}, FIXED, BOOSTED, FIXED_BOOSTED):
-        tree = CalibrationTree(**params).fit(frame, y, scores, sample_weight=weight)
+    for make in (CalibrationTree, fixed_tree, boosted_tree, fixed_boosted_tree):
+        tree = make().fit(frame, y, scores, sample_weight=weight)
         assert_probabilities(tree.predict_proba(frame, scores))
 
 

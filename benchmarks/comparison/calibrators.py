@@ -13,6 +13,7 @@ from caltree import (
     IdentityCalibrator,
     IsotonicScaling,
     PlattScaling,
+    PublishedCalibrationTree,
 )
 
 from . import peers
@@ -40,19 +41,19 @@ CALIBRATORS: Mapping[str, Entry] = {
     "beta": Entry(lambda seed: peers.BetaCalibration(), "betacal"),
     "venn_abers": Entry(lambda seed: peers.VennAbers(), "venn_abers"),
     "mcgrad": Entry(lambda seed: peers.MCGrad(random_state=seed), "mcgrad", only_two_classes=True),
-    "published": Entry(lambda seed: CalibrationTree.published()),
+    "published": Entry(lambda seed: PublishedCalibrationTree()),
     "tree": Entry(lambda seed: CalibrationTree()),
     "forest": Entry(lambda seed: CalibrationForest(random_state=seed)),
 }
 
 VARIANTS: Mapping[str, Entry] = {
-    "tree_residual": Entry(lambda seed: CalibrationTree(splits="residual")),
-    "tree_gain_ratio": Entry(lambda seed: CalibrationTree(splits="gain_ratio")),
+    "tree_residual": Entry(lambda seed: CalibrationTree(criterion="residual")),
+    "tree_gain_ratio": Entry(lambda seed: CalibrationTree(criterion="gain_ratio")),
     "tree_leaves": Entry(lambda seed: CalibrationTree(path_averaging=False)),
     "tree_always": Entry(lambda seed: CalibrationTree(do_no_harm=False)),
-    "tree_stiff": Entry(lambda seed: CalibrationTree(penalty=1.0)),
+    "tree_stiff": Entry(lambda seed: CalibrationTree(l2_regularization=1.0)),
     "forest_small": Entry(lambda seed: CalibrationForest(25, random_state=seed)),
-    "forest_stiff": Entry(lambda seed: CalibrationForest(penalty=1.0, random_state=seed)),
+    "forest_stiff": Entry(lambda seed: CalibrationForest(l2_regularization=1.0, random_state=seed)),
     "forest_half": Entry(lambda seed: CalibrationForest(max_features=0.5, random_state=seed)),
 }
 """Our own with one default changed: what that default is good for."""

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from caltree._fitted.files import write_whole
+from caltree._fitted.files import write_atomically
 from caltree.paper import protocol
-from caltree.paper.datasets import NAMES, DataSet, load
+from caltree.paper.data import DataSet
+from caltree.paper.datasets import NAMES, load
 from caltree.paper.protocol import Scored, outer_folds, score, seed_of
 from caltree.paper.store import Cell, Shape
 
@@ -115,7 +116,7 @@ def scores_of(
         return found
     made = _made(cell, prepared(cell.dataset, data_dir), n_folds, seed)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, pickle.dumps((made.scored, made.classes, made.seconds)))
+    write_atomically(path, pickle.dumps((made.scored, made.classes, made.seconds)))
     return made
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from caltree.paper.statistics import compare, corrected_resampled_t_test
-from caltree.paper.store import Store, paired
+from caltree.paper.store import Store, pair_folds
 
 from .calibrators import ALL
 
@@ -92,7 +92,7 @@ def compared(grid: Grid, mine: str, other: str) -> list[Pair]:
     """Two calibrators wherever both have a whole run."""
     pairs = []
     for place, there in grid.results.items():
-        one, two = paired(there.get(mine, {}), there.get(other, {}), grid.n_folds)
+        one, two = pair_folds(there.get(mine, {}), there.get(other, {}), grid.n_folds)
         if len(one):
             test = corrected_resampled_t_test(one, two, grid.n_folds)
             verdict = compare(one, two, SIGNIFICANCE, n_folds=grid.n_folds)

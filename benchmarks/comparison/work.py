@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from caltree.paper.datasets import check_available
 from caltree.paper.experiment import Done, Plan, shape_of
-from caltree.paper.protocol import Outcome, calibrated, measures, seed_of
+from caltree.paper.protocol import Outcome, calibrate, measures, seed_of
 from caltree.paper.store import Cell, Shape, Store
 from caltree.paper.workers import workers
 
@@ -153,7 +153,7 @@ def _one(plan: Comparison, cell: Cell, shape: Shape, calibrators: Sequence[str])
             start = time.process_time()  # others may use the machine too
             try:
                 made = ALL[name].make(seed)
-                probabilities = calibrated(cached.scored, made, cached.classes)
+                probabilities = calibrate(cached.scored, made, cached.classes)
                 seconds = time.process_time() - start
                 worth = measures(cached.scored.y_test, probabilities, cached.classes)
             except Exception:

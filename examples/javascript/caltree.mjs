@@ -30,11 +30,10 @@ function encoded(value, { categories, fill }) { // itself, a category's code, or
   const code = categories ? categories.map(key).indexOf(key(value)) : Number(value);
   return categories && code < 0 ? fill : code;
 }
-export function load({ version, classes, score_type: type, n_scores, extremes, tree, forest }) {
-  if (version !== 1 || !(tree ?? forest)) throw new Error("this is no tree or forest of version 1");
-  const model = tree ?? { ...forest, offset: type !== "margin", coefficients: forest.parameters };
-  const { attributes: { columns }, attribute, threshold, coefficients, roots = [0] } = model;
-  const m = classes.length, published = extremes === "published";
+export function load({ format, version, classes, score_type: type, n_scores, model }) {
+  if (version !== 1 || !model) throw new Error("this is no tree or forest of version 1");
+  const { attributes: { columns }, attribute, threshold, parameters, roots } = model;
+  const m = classes.length, published = format === "caltree.PublishedCalibrationTree";
   function way(node, values) { // the nodes from here to a leaf
     if (attribute[node] < 0) return [node];
     const value = values[attribute[node]], isNominal = columns[attribute[node]]?.categories;
@@ -49,10 +48,11 @@ export function load({ version, classes, score_type: type, n_scores, extremes, t
     const odds = m > 2 ? raw.map(logarithm) : [0, x.length === 1 ? x[0] : clippedLogOdds(raw[1])];
     const given = columns.map((c, i) => encoded(Array.isArray(row) ? row[i] : row[c.name], c));
     const nodes = roots.flatMap((root) => way(root, [...given, ...x]));
-    const line = ([first, ...slopes], j, { length }) => // in a forest over a class's own scores
-      slopes.reduce((F, slope, k) => F + slope * x[forest ? k * length + j : k], first);
-    const states = nodes.map((node) => oneAClass(coefficients[node].map(line)));
-    const said = states.map((F) => softmax(model.offset ? F.map((f, j) => f + odds[j]) : F));
+    const score = (j, k, n) => (n === x.length ? x[k] : x[k * m + j]); // all, or those of class j
+    const line = ([first, ...slopes], j) => slopes.reduce(
+      (F, slope, k, { length }) => F + slope * score(j, k, length), first);
+    const F = nodes.map((node) => oneAClass(parameters[node].map(line)));
+    const said = F.map((f) => softmax(model.offset ? f.map((each, j) => each + odds[j]) : f));
     const weights = nodes.map((node) => model.weight[node]), rest = 1 - sum(weights);
     const together = (j) => sum(weights.map((weight, i) => weight * said[i][j]));
     return raw.map((p, j) => clip(together(j) + (rest > 1e-9 ? rest * p : 0), 0, 1));

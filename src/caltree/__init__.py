@@ -2,6 +2,7 @@
 
 from .classifier import CalibratedClassifier
 from .forest import CalibrationForest
+from .published import PublishedCalibrationTree
 from .scaling import IdentityCalibrator, IsotonicScaling, PlattScaling
 from .tree import CalibrationTree
 
@@ -14,5 +15,6 @@ __all__ = [
     "IdentityCalibrator",
     "IsotonicScaling",
     "PlattScaling",
+    "PublishedCalibrationTree",
     "__version__",
 ]

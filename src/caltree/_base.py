@@ -1,4 +1,4 @@
-"""What all calibrators share: the checks of what goes in, and storage."""
+"""The base of all calibrators: checks of the input, prediction, storage, export."""
 
 from __future__ import annotations
 
@@ -10,33 +10,35 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ._fitted import storage
-from ._fitted.fingerprint import Hashes, Sketch, calibration_hashes
-from ._inputs.indexing import count_rows
-from ._inputs.parameters import Floats, Labels, Mask, check_labels, check_weights, warn_of_few_rows
-from ._inputs.scores import ScoreType, as_score_matrix, resolve_score_type
+from ._fitted.fingerprint import Fingerprint, calibration_hashes
+from ._inputs.arrays import Floats
+from ._inputs.scores import ScoreType
+from ._inputs.training_rows import TrainingRows, check_training_rows
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-    from .export.sql.api import SqlColumns
+    from .export.sql import SqlColumns
 
 
 @dataclass(frozen=True)
-class Training:
-    """Checked training rows; those of weight 0 are left out."""
+class FittedRows:
+    """Facts about its training rows that a fitted calibrator keeps."""
 
     classes: npt.NDArray[Any]
-    labels: Labels
-    scores: Floats
     score_type: ScoreType
-    weights: Floats | None
-    keep: Mask | None
-    """The rows of the table that are used; None for all."""
+    n_scores: int
+    fingerprint: Fingerprint
 
-    def hashes(self, matrix: Floats | None = None) -> Hashes:
-        """The hash of every row, with its encoded attributes where they are used."""
-        n_classes = len(self.classes)
-        return calibration_hashes(matrix, self.labels, self.scores, n_classes, self.score_type)
+    @classmethod
+    def of(cls, rows: TrainingRows, fingerprint: Fingerprint) -> FittedRows:
+        """Remember checked rows."""
+        return cls(rows.classes, rows.score_type, rows.scores.shape[1], fingerprint)
+
+
+def take_fingerprint(rows: TrainingRows, matrix: Floats | None = None) -> Fingerprint:
+    """Take the fingerprint of rows, with their encoded attributes where these are used."""
+    return Fingerprint.of(calibration_hashes(matrix, rows.labels, rows.scores, rows.kind))
 
 
 class Calibrator(BaseEstimator):
@@ -45,19 +47,33 @@ class Calibrator(BaseEstimator):
     classes_: npt.NDArray[Any]
     score_type_: ScoreType
     n_scores_: int
-    sketch_: Sketch
-    _weights_are_rows = True
+    fingerprint_: Fingerprint
+    title = "Calibrator"
+    """The name of the method, for people."""
+    _weights_count_rows = True
     """Whether weights must not be shares, since their scale matters."""
+    scores_are_published = False
+    """Whether scores are read as in the published method."""
 
     def to_dict(self) -> dict[str, Any]:
         """The fitted calibrator as dicts, lists, strings and numbers, every float exact."""
         check_is_fitted(self)
-        return storage.to_dict(self)
+        return storage.StoredCalibrator(
+            name=type(self).__name__,
+            params=self.get_params(),
+            classes=self.classes_,
+            fingerprint=self.fingerprint_,
+            state=self._state(),
+        ).to_dict()
 
     @classmethod
     def from_dict(cls, stored: Any) -> Self:
         """Rebuild a calibrator from `to_dict`; anything malformed is a ValueError."""
-        return storage.from_dict(cls, stored)
+        read = storage.StoredCalibrator.from_dict(cls.__name__, cls._get_param_names(), stored)
+        calibrator = cls(**read.params)
+        calibrator.classes_, calibrator.fingerprint_ = read.classes, read.fingerprint
+        calibrator._restore(read.state)
+        return calibrator
 
     def save(self, path: Any) -> None:
         """Write the calibrator to a JSON file, which appears whole or not at all.
@@ -125,7 +141,7 @@ class Calibrator(BaseEstimator):
         (0.79,)
         """
         # Imported here: importing caltree shall not take its time.
-        from .export.sql.api import to_sql
+        from .export.sql import to_sql
 
         check_is_fitted(self)
         return to_sql(self, dialect, scores, attributes)
@@ -168,40 +184,31 @@ class Calibrator(BaseEstimator):
                [0.04, 0.96]], dtype=float32)
         """
         # Imported here: importing caltree shall not take its time.
-        from .export.onnx.api import to_onnx
+        from .export.onnx import to_onnx
 
         return to_onnx(self, dtype=dtype, missing_text=missing_text)
 
-    def check_parameters(self) -> None:
+    def _check_parameters(self) -> None:
         """Refuse parameters that `fit` would refuse, before there are any data."""
         raise NotImplementedError
 
-    def check_table(self, X: Any) -> None:
+    def _check_table(self, X: Any) -> None:
         """Refuse attributes that `fit` cannot read at all, at no cost."""
 
     def _state(self) -> dict[str, Any]:
-        """What was fitted, apart from the classes, as plain values."""
+        """Return everything that was fitted, apart from the classes, as plain values."""
         raise NotImplementedError
 
     def _restore(self, state: dict[str, Any]) -> None:
-        """Take over what `_state` gave, or raise a ValueError; `classes_` is there already."""
+        """Take over the values of `_state`, or raise a ValueError; `classes_` is there already."""
         raise NotImplementedError
 
-    def _check_training(
+    def _check_rows(
         self, X: Any, y: Any, scores: Any, sample_weight: Any, score_type: str
-    ) -> Training:
-        """The training rows, checked; without `X` the labels say how many there are."""
-        of, n_rows = ("y", _count_labels(y)) if X is None else ("X", count_rows(X, "X"))
-        weights = check_weights(sample_weight, n_rows, of)
-        keep = None if weights is None or weights.all() else weights > 0
-        classes, labels = check_labels(y, n_rows, keep)
-        matrix = as_score_matrix(scores, n_rows, len(classes), keep, of)
-        kind = resolve_score_type(matrix, len(classes), score_type)
-        if weights is not None:
-            if self._weights_are_rows:
-                warn_of_few_rows(weights)
-            weights = weights if keep is None else weights[keep]
-        return Training(classes, labels, matrix, kind, weights, keep)
+    ) -> TrainingRows:
+        return check_training_rows(
+            X, y, scores, sample_weight, score_type, weights_count_rows=self._weights_count_rows
+        )
 
     def _check_width(self, matrix: Floats, *, one_column_will_do: bool) -> None:
         """Refuse another number of scores than in training.
@@ -215,11 +222,3 @@ class Calibrator(BaseEstimator):
                 f"scores has {matrix.shape[1]} columns, but the calibrator was fitted "
                 f"with {self.n_scores_}"
             )
-
-
-def _count_labels(y: Any) -> int:
-    try:
-        return count_rows(y, "y")
-    except (TypeError, ValueError):
-        # What cannot be counted is no list of labels, and their check says why.
-        return len(check_labels(y, 0)[1])

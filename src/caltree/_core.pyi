@@ -14,6 +14,10 @@ Nodes = npt.NDArray[np.uint16]
 Wholes = npt.NDArray[np.int64]
 
 instruction_set: str
+only_missing: float
+smallest_probability: float
+farthest_score: float
+largest_loss: float
 
 class Training:
     def __init__(
@@ -33,7 +37,7 @@ class Structure:
 class BoostingPath:
     def run_ahead(self, most: int, margin: int) -> None: ...
 
-class NodeModels: ...
+class FittedNodes: ...
 
 class Predictor:
     def __init__(
@@ -47,14 +51,16 @@ class Predictor:
         branches: Indices,
         n_categories: Indices,
         weight: Floats,
-        coefficients: Floats,
+        parameters: Floats,
+        roots: Indices,
+        n_scores: int,
     ) -> None: ...
-    def apply(self, matrix: Floats) -> Indices: ...
+    def apply(self, matrix: Floats, scores: Floats | None = None) -> Indices: ...
     def probabilities(
         self, matrix: Floats, scores: Floats, offset: Floats | None = None
     ) -> Floats: ...
 
-class LocalTraining:
+class ShrunkenTraining:
     def __init__(
         self, training: Training, offset: Floats | None, max_bins: int, all_scores: bool
     ) -> None: ...
@@ -68,7 +74,7 @@ class LocalTraining:
         max_depth: int,
         log_loss: bool,
         given: Structure | None = None,
-    ) -> tuple[Structure, NodeModels]: ...
+    ) -> tuple[Structure, FittedNodes]: ...
     def bagged(
         self,
         seed: int,
@@ -78,24 +84,26 @@ class LocalTraining:
         min_samples_leaf: float,
         max_depth: int,
         max_features: int,
-    ) -> tuple[Structure, NodeModels, Rows, Floats]: ...
+    ) -> tuple[Structure, FittedNodes, Rows, Floats]: ...
 
-class ForestPredictor:
+class NodeFits:
     def __init__(
         self,
-        attribute: Indices,
-        threshold: Floats,
-        first_child: Indices,
-        n_children: Indices,
-        missing: Indices,
-        table: Indices,
-        branches: Indices,
-        n_categories: Indices,
+        parents: Floats,
+        n_states: int,
+        sees_all: bool,
+        penalty: float,
+        is_root: bool,
         weight: Floats,
-        parameters: Floats,
-        roots: Indices,
+        loss: Floats,
+        gradient: Floats,
+        hessian: Floats,
+        noise: float,
     ) -> None: ...
-    def add(self, matrix: Floats, scores: Floats, offset: Floats | None) -> Floats: ...
+    def pending(self) -> Wholes: ...
+    def trials(self) -> Floats: ...
+    def parameters(self) -> Floats: ...
+    def take(self, loss: Floats, gradient: Floats, hessian: Floats) -> npt.NDArray[np.uint8]: ...
 
 class Chunk:
     def __init__(
@@ -181,7 +189,7 @@ def cuts(values: Floats, weights: Floats | None, max_bins: int) -> Floats: ...
 def put_into_bins(
     values: npt.NDArray[Any], cuts: Floats, missing: int, codes: npt.NDArray[Any]
 ) -> None: ...
-def assembled(
+def assemble_tree(
     attribute: Indices,
     threshold: Floats,
     parent: Indices,
@@ -196,11 +204,11 @@ def assembled(
     branches: Indices,
     error: Floats,
     held_out_error: Floats,
-    coefficients: Floats,
+    parameters: Floats,
     held_out: float,
-) -> tuple[Structure, NodeModels]: ...
+) -> tuple[Structure, FittedNodes]: ...
 def inner_nodes(
-    tree: Structure, models: NodeModels, alpha: float | None
+    tree: Structure, nodes: FittedNodes, alpha: float | None
 ) -> npt.NDArray[np.uint8]: ...
 def folds(labels: Labels, rows: Rows, n_folds: int) -> list[tuple[Rows, Rows]]: ...
 def grow(
@@ -221,12 +229,12 @@ def fit_models(
     max_iterations: int,
     n_folds: int,
     constant_scores_give_frequencies: bool,
-    keep_coefficients: bool,
-) -> NodeModels: ...
-def pruning_sequence(tree: Structure, models: NodeModels) -> tuple[Floats, Floats]: ...
-def finished_tree(
+    keep_parameters: bool,
+) -> FittedNodes: ...
+def pruning_sequence(tree: Structure, nodes: FittedNodes) -> tuple[Floats, Floats]: ...
+def collapse_tree(
     tree: Structure,
-    models: NodeModels,
+    nodes: FittedNodes,
     alpha: float | None,
     sizes: Floats,
     shares: Floats,

@@ -8,76 +8,80 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.exceptions import NotFittedError
-from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ._base import Calibrator
-from ._classifier.absent_classes import all_classes, present_classes, scores_of, with_others
-from ._classifier.metadata import routed, weights_of_calibration
+from ._classifier.absent_classes import (
+    add_absent_classes,
+    all_classes,
+    present_classes,
+    take_classes,
+)
+from ._classifier.estimators import (
+    check_fitted,
+    is_frozen,
+    refuse_pairwise_margins,
+    refuse_zero_weights_of_kernels,
+    tags_of,
+)
+from ._classifier.metadata import calibrator_weights, route_metadata
 from ._classifier.out_of_fold import (
-    Fold,
-    Method,
     Task,
-    class_scores,
-    combined,
+    drop_folds_of_one_class,
     keep_together,
     make_folds,
     own_params,
-    refuse_gaps,
-    refuse_pairs,
-    score_kind,
-    score_method,
-    tags_of,
     train,
-    usable,
 )
-from ._fitted.fingerprint import Sketch, table_hashes
+from ._classifier.response import (
+    Method,
+    choose_method,
+    class_scores,
+    combine_scores,
+    combined_score_type,
+)
+from ._fitted.fingerprint import Fingerprint, table_hashes
+from ._inputs.arrays import Floats, Mask
 from ._inputs.indexing import Columns, count_rows, take_rows
-from ._inputs.parameters import Mask, check_choice, check_jobs, check_labels, check_weights
-from ._inputs.scores import Floats, ScoreType
+from ._inputs.labels import check_labels_of_all_rows, check_weights
+from ._inputs.parameters import check_choice, check_jobs
+from ._inputs.scores import ScoreKind, ScoreType
 from .tree import CalibrationTree
-
-_COMBINATIONS = ("side_by_side", "average")
-_METHODS = ("auto", "predict_proba", "decision_function")
 
 
 class CalibratedClassifier(ClassifierMixin, BaseEstimator):
     """A classifier whose probabilities are calibrated.
 
-    Out-of-fold scores of the classifier train the calibrator; then the classifier is fitted to all
-    rows. A prediction asks the one classifier for its scores and the calibrator for what they
-    mean.
+    The calibrator is fitted to out-of-fold scores of the classifier, and the classifier to all
+    rows. To predict, the calibrator turns the scores of this classifier into probabilities.
 
     Parameters
     ----------
     estimator : classifier or list of classifiers
-        What to calibrate. It is given `X` as it comes: text, categories or missing values are
-        between you and the classifier. One inside a ``FrozenEstimator`` is not fitted again, and
+        What to calibrate. It is given `X` unchanged: whether it takes text, categories or missing
+        values is up to the classifier. One inside a ``FrozenEstimator`` is not fitted again, and
         all rows are used for calibration; they should not be those it was trained on. Several
         classifiers are calibrated jointly.
     calibrator : calibrator, optional
         `CalibrationTree()` by default; or `PlattScaling`, `IsotonicScaling`,
         `IdentityCalibrator` (no calibration), or anything else with ``fit(X, y, scores)`` and
         ``predict_proba(X, scores)``.
-    cv : int, splitter, iterable of (train, test) or "prefit", default=5
+    cv : int, splitter or iterable of (train, test), default=5
         The folds of the out-of-fold scores. A number of folds is stratified, and keeps `groups`
         together if they are given. Rows that are never tested, as the first ones of a
-        ``TimeSeriesSplit``, train the classifier but not the calibrator. "prefit" says that the
-        classifier is fitted already; like a ``FrozenEstimator``, but one that cloning, as in a
-        search, does not survive.
-    score_method : {"auto", "predict_proba", "decision_function"}, default="auto"
+        ``TimeSeriesSplit``, train the classifier but not the calibrator.
+    response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
         Where the scores come from; "auto" prefers probabilities.
     attributes : list of names or indices, boolean mask, slice or callable, optional
         The columns of `X` that the calibrator sees; all by default. A callable, for instance
-        scikit-learn's ``make_column_selector``, is given `X` and answers with one of the others.
+        scikit-learn's ``make_column_selector``, is given `X` and returns one of the others.
     combine : {"side_by_side", "average"}, default="side_by_side"
         The scores of several classifiers: next to each other, so that a node model weighs them, or
         averaged.
     n_jobs : int, optional
-        How many classifiers to train at a time, with joblib.
+        The number of classifiers to train at a time, with joblib.
 
     Attributes
     ----------
@@ -87,22 +91,28 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         Fitted to all rows.
     calibrator_ : calibrator
         Fitted to the out-of-fold scores.
-    score_methods_ : list of str
+    response_methods_ : list of str
         The method that gives the scores of each classifier.
     n_features_in_ : int
         The number of columns of `X`, if the classifier says so.
     feature_names_in_ : ndarray of str
         Their names, if the classifier says so.
-    sketch_ : Sketch or None
-        Hashes of a few training rows, by which a report knows them again; None if `X` is no table.
+    attribute_columns_ : Columns
+        The columns of `X` that the calibrator is given.
+    present_classes_ : ndarray of int
+        The classes that the calibrator knows, as indices into `classes_`.
+    combine_ : str
+        How the scores of several classifiers were combined.
+    fingerprint_ : Fingerprint or None
+        Hashes of a few training rows, by which a report recognizes them; None if `X` is no table.
 
     Notes
     -----
     Weights count in every step: in the classifier, if it takes them (the last step of a pipeline,
-    too), in the calibrator and in its choices. A row of weight 0 is as good as absent.
+    too), in the calibrator and in its choices. A row of weight 0 is ignored.
 
     Where `cv` is no number, or groups are given, the calibrator's own cross-validation keeps
-    together what `cv` keeps together, unless the calibrator has a splitter of its own.
+    together the rows that `cv` keeps together, unless the calibrator has a splitter of its own.
 
     A class that no training row of a fold has gets the probability 0 there (or the lowest of the
     margins). A class that no calibration row has keeps the classifier's probability, 0 of
@@ -146,7 +156,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         calibrator: Any = None,
         *,
         cv: Any = 5,
-        score_method: Literal["auto", "predict_proba", "decision_function"] = "auto",
+        response_method: Literal["auto", "predict_proba", "decision_function"] = "auto",
         attributes: Any = None,
         combine: Literal["side_by_side", "average"] = "side_by_side",
         n_jobs: int | None = None,
@@ -154,7 +164,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         self.estimator = estimator
         self.calibrator = calibrator
         self.cv = cv
-        self.score_method = score_method
+        self.response_method = response_method
         self.attributes = attributes
         self.combine = combine
         self.n_jobs = n_jobs
@@ -167,7 +177,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : table of shape (n, d)
-            Whatever the classifier takes and, unless the calibrator ignores it, a table that a
+            Anything the classifier takes and, unless the calibrator ignores it, a table that a
             calibrator can read.
         y : array-like of shape (n,)
             The labels.
@@ -176,8 +186,8 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         groups : array-like of shape (n,), optional
             Rows of one group are never in the training and the test part of a fold.
         **fit_params
-            Anything else for the classifier's `fit`; what has an entry a row is split with the
-            rows. With scikit-learn's metadata routing enabled, what was requested.
+            Other arguments of the classifier's `fit`; those with an entry a row are split with
+            the rows. With scikit-learn's metadata routing enabled, those that were requested.
 
         Returns
         -------
@@ -185,22 +195,23 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
             The fitted classifier.
         """
         estimators, methods = self._check_estimators()
-        kind = score_kind(methods, self.combine)
-        calibrator = self._check_calibrator(kind)
-        columns = Columns.chosen(X, self.attributes)
+        score_type = combined_score_type(methods, self.combine)
+        calibrator = self._check_calibrator(score_type)
+        columns = Columns.choose(X, self.attributes)
         n_rows = count_rows(X, "X")
         weights = check_weights(sample_weight, n_rows)
         keep = np.ones(n_rows, dtype=bool) if weights is None else weights > 0
-        own, labels = _labels_of_all_rows(y, n_rows, keep)
-        to_train = {name: e for name, e in estimators.items() if not self._is_ready(e)}
-        params, split_params = routed(self, to_train, n_rows, weights, groups, fit_params)
+        own, labels = check_labels_of_all_rows(y, n_rows, keep)
+        to_train = {name: e for name, e in estimators.items() if not is_frozen(e)}
+        params, split_params = route_metadata(self, to_train, n_rows, weights, groups, fit_params)
         if not keep.all():
-            refuse_gaps(to_train.values())
+            refuse_zero_weights_of_kernels(to_train.values())
         _check_readable(columns.of(X), calibrator)
-        weighting = weights_of_calibration(calibrator, weights)
-        classes = all_classes(own, filter(self._is_ready, estimators.values()))
-        refuse_pairs(estimators.values(), methods, len(classes))
-        folds = self._folds(X, labels, keep, split_params)
+        weighting = calibrator_weights(calibrator, weights)
+        classes = all_classes(own, filter(is_frozen, estimators.values()))
+        refuse_pairwise_margins(estimators.values(), methods, len(classes))
+        folds = make_folds(self.cv, X, labels, keep, split_params) if to_train else []
+        folds = drop_folds_of_one_class(folds, labels)
         rows = np.sort(np.concatenate([test for _, test in folds])) if folds else keep.nonzero()[0]
         present = present_classes(classes, labels[rows])
 
@@ -209,21 +220,25 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
             for (name, each), method in zip(estimators.items(), methods, strict=True)
         ]
         trained, parts = train(tasks, keep, folds, rows, classes, self.n_jobs)
-        scores = combined(parts, methods, self.combine)
+        scores = combine_scores(parts, methods, self.combine)
         if groups is not None or not isinstance(self.cv, Integral):
             keep_together(calibrator, folds, rows, labels, groups)
         calibrator.fit(
             columns.of(X if len(rows) == n_rows else take_rows(X, rows)),
             labels[rows],
-            scores=scores_of(scores, present, len(classes), kind),
+            scores=take_classes(scores, present, len(classes), score_type),
             **{name: values[rows] for name, values in weighting.items()},
         )
         self.classes_ = classes
         self.estimator_ = trained if isinstance(self.estimator, list) else trained[0]
         self.calibrator_ = calibrator
-        self.score_methods_ = methods
-        self.sketch_ = _sketch(X, np.searchsorted(classes, labels), keep)
-        self._columns, self._present, self._combine = columns, present, self.combine
+        self.response_methods_ = methods
+        self.fingerprint_ = _fingerprint(X, np.searchsorted(classes, labels), keep)
+        self.attribute_columns_, self.present_classes_, self.combine_ = (
+            columns,
+            present,
+            self.combine,
+        )
         self._set_features(trained[0])
         return self
 
@@ -240,7 +255,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n, m)
             One column a class, in the order of `classes_`.
         """
-        return self._calibrated(X, *self._scores(X))
+        return self._calibrate(X, *self._scores(X))
 
     def predict_log_proba(self, X: Any) -> Floats:
         """The logarithms of the calibrated probabilities; minus infinity for 0.
@@ -291,7 +306,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         return np.asarray(self.classes_[best])
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """What is requested by the classifiers, the splitter and the calibration itself."""
+        """Metadata that the classifiers, the splitter and the calibration itself request."""
         router = MetadataRouter(owner=self).add_self_request(self)
         to_fit = MethodMapping().add(caller="fit", callee="fit")
         for name, estimator in self._estimators().items():
@@ -300,7 +315,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         return router.add(splitter=self.cv, method_mapping=to_split)
 
     def __sklearn_tags__(self) -> Tags:
-        """What the classifiers take, this one takes."""
+        """Tags that say of inputs what those of all the classifiers say."""
         tags = super().__sklearn_tags__()
         inputs = [tags_of(each).input_tags for each in self._estimators().values()]
         for name in ("sparse", "allow_nan", "string", "categorical", "pairwise"):
@@ -308,23 +323,27 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
     def _scores(self, X: Any) -> tuple[Floats, ScoreType]:
-        """The scores of the classifiers, and what they are."""
+        """The scores of the classifiers, and their type."""
         check_is_fitted(self)
-        methods = self.score_methods_
+        methods = self.response_methods_
         trained = self.estimator_ if isinstance(self.estimator_, list) else [self.estimator_]
         parts = [
             class_scores(each, X, self.classes_, method)
             for each, method in zip(trained, methods, strict=True)
         ]
-        return combined(parts, methods, self._combine), score_kind(methods, self._combine)
+        score_type = combined_score_type(methods, self.combine_)
+        return combine_scores(parts, methods, self.combine_), score_type
 
-    def _calibrated(self, X: Any, scores: Floats, kind: ScoreType) -> Floats:
-        """What the scores of some rows mean."""
+    def _calibrate(self, X: Any, scores: Floats, score_type: ScoreType) -> Floats:
+        """Calibrated probabilities, given the scores of the classifiers."""
         n_classes = len(self.classes_)
+        present = take_classes(scores, self.present_classes_, n_classes, score_type)
         probabilities = self.calibrator_.predict_proba(
-            self._columns.of(X), scores=scores_of(scores, self._present, n_classes, kind)
+            self.attribute_columns_.of(X), scores=present
         )
-        return with_others(probabilities, scores, self._present, n_classes, kind)
+        return add_absent_classes(
+            probabilities, scores, self.present_classes_, n_classes, score_type
+        )
 
     def _estimators(self) -> dict[str, Any]:
         if isinstance(self.estimator, list):
@@ -332,9 +351,12 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         return {"estimator": self.estimator}
 
     def _check_estimators(self) -> tuple[dict[str, Any], list[Method]]:
-        check_choice("score_method", self.score_method, _METHODS)
-        check_choice("combine", self.combine, _COMBINATIONS)
+        methods = ("auto", "predict_proba", "decision_function")
+        check_choice("response_method", self.response_method, methods)
+        check_choice("combine", self.combine, ("side_by_side", "average"))
         check_jobs(self.n_jobs)
+        if isinstance(self.cv, str) and self.cv == "prefit":
+            raise ValueError("cv='prefit' is not known; use FrozenEstimator(estimator) instead")
         estimators = self._estimators()
         if not estimators:
             raise ValueError("estimator is an empty list; give at least one classifier")
@@ -343,14 +365,16 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
                 raise TypeError(
                     f"estimator must be a classifier or a list of classifiers, got {each!r}"
                 )
-            if self._is_ready(each):
-                _check_ready(each)
-        return estimators, [score_method(each, self.score_method) for each in estimators.values()]
+            if is_frozen(each):
+                check_fitted(each)
+        return estimators, [
+            choose_method(each, self.response_method) for each in estimators.values()
+        ]
 
-    def _check_calibrator(self, kind: ScoreType) -> Any:
-        """A copy of the calibrator, told what the scores are."""
+    def _check_calibrator(self, score_type: ScoreType) -> Any:
+        """Check the calibrator, and return a copy of it that knows the type of the scores."""
         if self.calibrator is None:
-            return CalibrationTree(score_type=kind, n_jobs=self.n_jobs)
+            return CalibrationTree(score_type=score_type, n_jobs=self.n_jobs)
         found = self.calibrator
         fits = not isinstance(found, type) and has_fit_parameter(found, "scores")
         if not fits or not hasattr(found, "predict_proba"):
@@ -360,21 +384,10 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
             )
         calibrator = clone(found, safe=False)
         if isinstance(calibrator, Calibrator):
-            calibrator.check_parameters()
+            calibrator._check_parameters()
         if own_params(calibrator).get("score_type") == "auto":
-            calibrator.set_params(score_type=kind)
+            calibrator.set_params(score_type=score_type)
         return calibrator
-
-    def _is_ready(self, estimator: Any) -> bool:
-        """Whether a classifier is to be used as it is."""
-        return isinstance(estimator, FrozenEstimator) or _is_prefit(self.cv)
-
-    def _folds(
-        self, X: Any, labels: npt.NDArray[Any], keep: Mask, split_params: dict[str, Any]
-    ) -> list[Fold]:
-        if all(map(self._is_ready, self._estimators().values())):
-            return []
-        return usable(make_folds(self.cv, X, labels, keep, split_params), labels)
 
     def _set_features(self, estimator: Any) -> None:
         for name in ("n_features_in_", "feature_names_in_"):
@@ -384,12 +397,22 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
                 delattr(self, name)
 
 
+def before_and_after(model: CalibratedClassifier, X: Any) -> tuple[Floats, Floats, ScoreType]:
+    """The uncalibrated and the calibrated probabilities of rows, and the type of the scores."""
+    scores, kind = model._scores(X)
+    return (
+        ScoreKind(len(model.classes_), kind).uncalibrated(scores),
+        model._calibrate(X, scores, kind),
+        kind,
+    )
+
+
 def _check_readable(X: Any, calibrator: Any) -> None:
     """Refuse a table that the calibrator cannot read before anything is trained."""
     if not isinstance(calibrator, Calibrator):
         return
     try:
-        calibrator.check_table(X)
+        calibrator._check_table(X)
     except (TypeError, ValueError) as error:
         raise type(error)(
             f"{error}. That is what {type(calibrator).__name__} needs; PlattScaling() and "
@@ -397,33 +420,7 @@ def _check_readable(X: Any, calibrator: Any) -> None:
         ) from None
 
 
-def _sketch(X: Any, codes: npt.NDArray[np.intp], keep: Mask) -> Sketch | None:
-    """A sketch of the rows that count; their scores differ from fold to fold and are left out."""
+def _fingerprint(X: Any, codes: npt.NDArray[np.intp], keep: Mask) -> Fingerprint | None:
+    """The fingerprint of the kept rows, without their scores, which differ between folds."""
     hashes = table_hashes(X, codes)
-    return None if hashes is None else Sketch.of(hashes[keep])
-
-
-def _is_prefit(cv: Any) -> bool:
-    return isinstance(cv, str) and cv == "prefit"
-
-
-def _check_ready(estimator: Any) -> None:
-    if not hasattr(estimator, "__sklearn_tags__"):
-        return  # Only a classifier of scikit-learn's kind tells.
-    try:
-        check_is_fitted(estimator)
-    except NotFittedError:
-        raise NotFittedError(
-            f"{type(estimator).__name__} is to be used as it is, but it is not fitted; fit it "
-            "first, and freeze it with FrozenEstimator where it is cloned, as in a search"
-        ) from None
-
-
-def _labels_of_all_rows(
-    y: Any, n_rows: int, keep: Mask
-) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """The classes, and the label of each row; rows that are left out may have any."""
-    classes, codes = check_labels(y, n_rows, keep)
-    all_codes = np.zeros(n_rows, dtype=np.intp)
-    all_codes[keep] = codes
-    return classes, classes[all_codes]
+    return None if hashes is None else Fingerprint.of(hashes[keep])

@@ -1,20 +1,17 @@
-"""How good probabilities are: errors and calibration, weighted, for any number of classes."""
+"""Metrics of probabilities: errors and calibration, weighted, for any number of classes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
-import numpy.typing as npt
 
-from ._inputs.parameters import check_choice, check_count, check_weights
+from ._inputs.arrays import Floats, Mask
+from ._inputs.parameters import check_choice, check_count, check_flag
+from ._inputs.probabilities import Kind, LabeledProbabilities, check_rows, events
+from ._training.losses import row_losses
+from ._training.scaling import fit_isotonic
 from .reliability import Norm, Strategy, calibration_error, reliability_curve
-
-Kind: TypeAlias = Literal["classwise", "top_label"]
-Floats: TypeAlias = npt.NDArray[np.float64]
-
-_SUM_TOLERANCE = 1e-3
 
 
 def rmse(y_true: Any, y_prob: Any, *, sample_weight: Any = None, labels: Any = None) -> float:
@@ -51,7 +48,7 @@ def rmse(y_true: Any, y_prob: Any, *, sample_weight: Any = None, labels: Any = N
     0.2236
     """
     rows = check_rows(y_true, y_prob, sample_weight, labels)
-    return float(np.sqrt(_squared_error(rows) / rows.probabilities.shape[1]))
+    return float(np.sqrt(_mean_squared_error(rows)))
 
 
 def brier_score(
@@ -143,7 +140,9 @@ def brier_split(
     rows = check_rows(y_true, y_prob, sample_weight, labels)
     if rows.weights is not None:
         present = rows.weights > 0.0
-        rows = _Rows(rows.columns[present], rows.probabilities[present], rows.weights[present])
+        rows = LabeledProbabilities(
+            rows.columns[present], rows.probabilities[present], rows.weights[present]
+        )
     recalibrated = np.column_stack(
         [
             _recalibrate(rows.columns == column, probability, rows.weights)
@@ -180,7 +179,8 @@ def log_loss(y_true: Any, y_prob: Any, *, sample_weight: Any = None, labels: Any
     >>> round(log_loss(["no", "yes"], [1.0, 0.0]), 2)
     36.04
     """
-    # Here, because scikit-learn's metrics take longer to import than all of this module.
+    # scikit-learn's by contract, with its floor of the probabilities. Imported here: its metrics
+    # take longer to import than all of this module.
     from sklearn import metrics
 
     rows = check_rows(y_true, y_prob, sample_weight, labels)
@@ -264,8 +264,7 @@ def expected_calibration_error(
     check_choice("strategy", strategy, get_args(Strategy))
     check_choice("norm", norm, get_args(Norm))
     check_choice("kind", kind, get_args(Kind))
-    if not isinstance(debiased, bool | np.bool_):
-        raise ValueError(f"debiased must be True or False, got {debiased!r}")
+    check_flag("debiased", debiased)
     rows = check_rows(y_true, y_prob, sample_weight, labels)
     curves = (
         reliability_curve(
@@ -276,128 +275,17 @@ def expected_calibration_error(
     return float(np.mean([calibration_error(curve, norm, bool(debiased)) for curve in curves]))
 
 
-class _Rows(NamedTuple):
-    """Checked rows: the column of the true class, the probabilities and the weights."""
-
-    columns: npt.NDArray[np.intp]
-    probabilities: Floats
-    weights: Floats | None
+def _mean_squared_error(rows: LabeledProbabilities) -> float:
+    """The squared differences, averaged over classes and rows."""
+    losses = row_losses(rows.probabilities, rows.columns, "rmse")
+    return float(np.average(losses, weights=rows.weights))
 
 
-def _squared_error(rows: _Rows) -> float:
-    """The squared differences, summed over the classes and averaged over the rows."""
-    difference = rows.probabilities.copy()
-    difference[np.arange(len(difference)), rows.columns] -= 1.0
-    return float(np.average(np.square(difference).sum(axis=1), weights=rows.weights))
-
-
-def _brier_score(rows: _Rows) -> float:
+def _brier_score(rows: LabeledProbabilities) -> float:
     # Not scikit-learn's, which warns of rows that sum to one in single precision only.
-    error = _squared_error(rows)
-    return error / 2.0 if rows.probabilities.shape[1] == 2 else error
-
-
-def _recalibrate(
-    truth: npt.NDArray[np.bool_], probability: Floats, weights: Floats | None
-) -> Floats:
-    from sklearn.isotonic import IsotonicRegression
-
-    # Ranks, because scikit-learn takes values that differ by less than 1e-15 for equal.
-    ranks = np.unique(probability, return_inverse=True)[1]
-    fitted = IsotonicRegression().fit(ranks, truth, sample_weight=weights).predict(ranks)
-    return np.asarray(fitted, dtype=np.float64)
-
-
-def events(rows: _Rows, kind: Kind) -> Iterator[tuple[npt.NDArray[np.bool_], Floats]]:
-    """What may happen in each row, and its probability."""
-    if kind == "top_label":
-        top = rows.probabilities.argmax(axis=1)
-        yield rows.columns == top, rows.probabilities.max(axis=1)
-        return
     n_classes = rows.probabilities.shape[1]
-    for column in range(1 if n_classes == 2 else 0, n_classes):
-        yield rows.columns == column, rows.probabilities[:, column]
+    return _mean_squared_error(rows) * (1 if n_classes == 2 else n_classes)
 
 
-def check_rows(y_true: Any, y_prob: Any, sample_weight: Any, labels: Any) -> _Rows:
-    """Labels, probabilities and weights, checked against each other."""
-    truth = np.asarray(y_true)
-    if truth.ndim != 1 or len(truth) == 0:
-        raise ValueError(f"y_true must have one label a row, got shape {truth.shape}")
-    classes = check_classes(truth, labels)
-    probabilities = _check_probabilities(y_prob, len(truth), len(classes))
-    weights = check_weights(sample_weight, len(truth), "y_true")
-    return _Rows(columns_of(truth, classes), probabilities, weights)
-
-
-def check_classes(truth: npt.NDArray[Any], labels: Any) -> npt.NDArray[Any]:
-    """The classes that the columns stand for."""
-    try:
-        classes = np.unique(truth)
-    except TypeError:
-        raise TypeError(
-            "y_true mixes labels of different types or holds missing ones; make all of them strings"
-        ) from None
-    if classes.dtype.kind == "f" and np.isnan(classes).any():
-        raise ValueError("y_true contains NaN; drop the rows without a label")
-    if labels is not None:
-        classes = np.asarray(labels)
-        if classes.ndim != 1 or len(set(classes.tolist())) != len(classes):
-            raise ValueError(f"labels must name each class once, got {classes.tolist()}")
-    if len(classes) < 2:
-        raise ValueError(
-            f"y_true contains one class only, {classes.tolist()[0]!r}; give all classes as labels"
-            if labels is None
-            else f"labels must name at least two classes, got {classes.tolist()}"
-        )
-    return classes
-
-
-def _check_probabilities(y_prob: Any, n_rows: int, n_classes: int) -> Floats:
-    try:
-        matrix = np.asarray(y_prob, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError("y_prob must be numbers, one row of one length for each label") from None
-    if n_classes == 2 and (matrix.ndim == 1 or matrix.shape[1:] == (1,)):
-        second = matrix.reshape(-1)
-        matrix = np.column_stack([1.0 - second, second])
-    if matrix.ndim != 2 or matrix.shape[1] != n_classes:
-        raise ValueError(
-            f"y_prob has shape {matrix.shape}, but there are {n_classes} classes; give one column "
-            "a class, and labels if y_true lacks one of them"
-        )
-    if len(matrix) != n_rows:
-        raise ValueError(f"y_prob has {len(matrix)} rows, but y_true has {n_rows}")
-    valid = (matrix >= 0.0) & (matrix <= 1.0)
-    if not valid.all():
-        # Of a single column the other follows: name the number that was given.
-        row = int(np.flatnonzero(~valid.all(axis=1))[0])
-        column = int(np.flatnonzero(~valid[row])[-1])
-        raise ValueError(
-            f"y_prob contains {matrix[row, column]} in row {row}, which is not a probability"
-        )
-    sums = matrix.sum(axis=1)
-    if np.abs(sums - 1.0).max() > _SUM_TOLERANCE:
-        row = int(np.abs(sums - 1.0).argmax())
-        raise ValueError(f"y_prob sums to {sums[row]:g} in row {row}; divide each row by its sum")
-    return matrix
-
-
-def columns_of(truth: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
-    """The column of the class of every row."""
-    try:
-        order = np.argsort(classes)
-        place = np.searchsorted(classes, truth, sorter=order)
-    except TypeError:
-        raise TypeError(
-            f"labels {classes.tolist()} and y_true differ in type; make all of them strings"
-        ) from None
-    columns = order[np.minimum(place, len(classes) - 1)]
-    unknown = classes[columns] != truth
-    if unknown.any():
-        row = int(np.flatnonzero(unknown)[0])
-        raise ValueError(
-            f"y_true contains {truth[row : row + 1].tolist()[0]!r} in row {row}, "
-            f"which is not among the labels {classes.tolist()}"
-        )
-    return columns
+def _recalibrate(truth: Mask, probability: Floats, weights: Floats | None) -> Floats:
+    return np.interp(probability, *fit_isotonic(probability, truth, weights))

@@ -1,4 +1,4 @@
-"""Probabilities beside what happened: the bins, and the reliability curve over them."""
+"""Predicted probabilities beside observed frequencies: bins and the reliability curve."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import erf
+from scipy.special import erf, ndtri
 
-from ._inputs.parameters import check_choice, check_count, check_weights
+from ._inputs.arrays import Floats
+from ._inputs.labels import check_weights
+from ._inputs.parameters import check_choice, check_count
 
 Norm: TypeAlias = Literal["l1", "l2"]
 Strategy: TypeAlias = Literal["quantile", "uniform"]
-Floats: TypeAlias = npt.NDArray[np.float64]
 Indices: TypeAlias = npt.NDArray[np.intp]
 
-# What lies on the border of two bins must not change sides with the order of the rows, which
-# changes the last digits of a sum of weights.
+# Values on the border of two bins must not change sides with the order of the rows, which changes
+# the last digits of a sum of weights.
 _ROUNDING = 1e-9
 # One row says nothing about the spread of the truth within a bin.
 _FEWEST_ROWS_FOR_A_SPREAD = 2
@@ -26,7 +27,7 @@ _FEWEST_ROWS_FOR_A_SPREAD = 2
 
 @dataclass(frozen=True, eq=False)
 class ReliabilityCurve:
-    """What was predicted and what was observed, bin by bin, in ascending order.
+    """Predicted probabilities and observed frequencies, bin by bin, in ascending order.
 
     Attributes
     ----------
@@ -160,10 +161,10 @@ def bins(
 
 
 def calibration_error(curve: ReliabilityCurve, norm: Norm = "l1", debiased: bool = False) -> float:
-    """Mean difference between what was predicted and what was observed.
+    """Mean difference between predicted probability and observed frequency.
 
-    This is the error of one event; `caltree.metrics.expected_calibration_error` says more, and
-    joins the events of several classes.
+    This is the error of one event; `caltree.metrics.expected_calibration_error` averages over the
+    events of several classes.
 
     Parameters
     ----------
@@ -188,11 +189,50 @@ def calibration_error(curve: ReliabilityCurve, norm: Norm = "l1", debiased: bool
     check_choice("norm", norm, get_args(Norm))
     difference = np.abs(curve.observed - curve.predicted)
     if debiased:
-        error = _debiased(curve, difference, norm)
+        error = _debias(curve, difference, norm)
     else:
         error = difference if norm == "l1" else np.square(difference)
     mean = max(float(np.average(error, weights=curve.weight)), 0.0)
     return mean if norm == "l1" else math.sqrt(mean)
+
+
+def wilson_interval(
+    frequency: Floats | float, n_rows: Floats | float, confidence: float = 0.95
+) -> tuple[Floats, Floats]:
+    """Confidence interval of an observed frequency, by Wilson's score test.
+
+    Parameters
+    ----------
+    frequency : float or ndarray
+        The share of the rows in which the event happened.
+    n_rows : float or ndarray
+        The number of rows, which need not be whole.
+    confidence : float, default=0.95
+        The share of such intervals that hold the true probability.
+
+    Returns
+    -------
+    lower, upper : ndarray
+        The ends of the intervals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from caltree.reliability import wilson_interval
+    >>> lower, upper = wilson_interval(np.array([0.0, 0.5]), np.array([10, 10]))
+    >>> lower.round(3).tolist(), upper.round(3).tolist()
+    ([0.0, 0.237], [0.278, 0.763])
+    """
+    z = float(ndtri(0.5 + confidence / 2.0))
+    share = z**2 / n_rows
+    centre = (frequency + share / 2.0) / (1.0 + share)
+    spread = np.sqrt(frequency * (1.0 - frequency) / n_rows + (share / (2.0 * z)) ** 2)
+    half = z * spread / (1.0 + share)
+    # At 0 and 1 rounding must not take the frequency itself out of its interval.
+    return (
+        np.clip(centre - half, 0.0, frequency),
+        np.clip(centre + half, frequency, 1.0),
+    )
 
 
 def _check_binning(n_bins: Any, strategy: Any) -> None:
@@ -281,7 +321,7 @@ def _equal_weights(weights: Floats, n_bins: int) -> Indices:
 
 
 def _equal_share(weights: Floats, n_bins: int) -> float:
-    """What a bin holds once the values that exceed it have each taken a bin of their own."""
+    """The weight of a bin once the values that exceed it have each taken a bin of their own."""
     largest = np.sort(weights)[::-1]
     rest = np.cumsum(largest[::-1])[::-1][:n_bins]
     share = rest / np.arange(n_bins, 0, -1)
@@ -298,7 +338,7 @@ def _starts(index: Indices) -> Indices:
     return np.flatnonzero(np.diff(index, prepend=-1))
 
 
-def _debiased(curve: ReliabilityCurve, difference: Floats, norm: Norm) -> Floats:
+def _debias(curve: ReliabilityCurve, difference: Floats, norm: Norm) -> Floats:
     """The differences (l1) or their squares (l2) without what chance adds to them."""
     enough = curve.weight >= _FEWEST_ROWS_FOR_A_SPREAD
     if not enough.any():

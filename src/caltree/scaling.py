@@ -1,4 +1,4 @@
-"""Global calibrators, which look at the scores alone: Platt scaling, isotonic regression, none."""
+"""Global calibrators, which use the scores alone: Platt scaling, isotonic regression, none."""
 
 from __future__ import annotations
 
@@ -6,45 +6,27 @@ from collections.abc import Callable
 from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit, log_expit, softmax
 from sklearn.utils.validation import check_is_fitted
 
-from ._base import Calibrator, Training
+from ._base import Calibrator, take_fingerprint
 from ._fitted import storage
-from ._fitted.fingerprint import Sketch
+from ._fitted.json_values import check_width, read_numbers, read_score_type
+from ._inputs.arrays import Floats, Mask
 from ._inputs.indexing import count_rows
-from ._inputs.parameters import Mask, check_choice
+from ._inputs.parameters import check_choice
 from ._inputs.scores import (
     SCORE_TYPES,
+    ScoreKind,
     as_score_matrix,
-    averaged,
     log_odds,
-    normalised,
-    one_score_a_class,
-    uncalibrated,
+    normalize_rows,
 )
+from ._inputs.training_rows import TrainingRows
+from ._training.scaling import LARGEST_COEFFICIENT, SMALLEST_STEP, fit_isotonic, fit_sigmoid
 
-Floats = npt.NDArray[np.float64]
 Fitted = TypeVar("Fitted")
 ScoreTypeOption = Literal["auto", "probability", "logit", "margin"]
-
-# Scores that differ by less, relative to their size, differ by rounding.
-_SMALLEST_SPREAD = 1e-14
-# Scores that differ by less, and deviate by less of that, would ask for a slope beyond any number.
-_SMALLEST_DISTANCE = 1e-150
-_SMALLEST_DEVIATION = 1e-30
-_LARGEST_COEFFICIENT = 1e200
-# What is closer to 0 counts as 0 in isotonic regression, for the same reason.
-_SMALLEST_SCORE = 1e-290
-_SMALLEST_STEP = _SMALLEST_SCORE * 2.0**-54
-# Newton's method: the end, by number of steps or by what the last one gained of the loss; what
-# rounding does to the loss; and what keeps the curvature from being singular.
-_MOST_STEPS = 200
-_SMALLEST_GAIN = 1e-22
-_ROUNDING = 1.0 + 1e-14
-_SMALLEST_CURVATURE = 1e-300
-_NOT_SINGULAR = 1.0 + 1e-12
 
 
 class _GlobalCalibrator(Calibrator):
@@ -74,15 +56,15 @@ class _GlobalCalibrator(Calibrator):
         self
             The fitted calibrator.
         """
-        self.check_parameters()
+        self._check_parameters()
         option = getattr(self, "score_type", "auto")
-        rows = self._check_training(X, y, scores, sample_weight, option)
-        fitted = self._fitted(rows)
+        rows = self._check_rows(X, y, scores, sample_weight, option)
+        fitted = self._fit(rows)
         self.__dict__.update(fitted)
         self.classes_ = rows.classes
         self.score_type_ = rows.score_type
         self.n_scores_ = rows.scores.shape[1]
-        self.sketch_ = Sketch.of(rows.hashes())
+        self.fingerprint_ = take_fingerprint(rows)
         return self
 
     def predict_proba(self, X: Any, scores: Any) -> Floats:
@@ -104,30 +86,33 @@ class _GlobalCalibrator(Calibrator):
         n_rows = None if X is None else count_rows(X, "X")
         matrix = as_score_matrix(scores, n_rows, len(self.classes_))
         self._check_width(matrix, one_column_will_do=True)
-        return self._calibrated(matrix)
+        return self._calibrate(matrix)
 
-    def check_parameters(self) -> None:
+    def _check_parameters(self) -> None:
         """Refuse parameters that `fit` would refuse, before there are any data."""
         check_choice("score_type", getattr(self, "score_type", "auto"), SCORE_TYPES)
 
-    def _fitted(self, rows: Training) -> dict[str, Any]:
-        """The fitted attributes."""
+    def _fit(self, rows: TrainingRows) -> dict[str, Any]:
+        """Fit to checked rows; return the fitted attributes."""
         raise NotImplementedError
 
-    def _calibrated(self, matrix: Floats) -> Floats:
-        """Probabilities, one column a class."""
+    def _calibrate(self, matrix: Floats) -> Floats:
+        """Calibrated probabilities, one column a class."""
         raise NotImplementedError
 
     def _state(self) -> dict[str, Any]:
         return {"score_type": self.score_type_, "n_scores": self.n_scores_}
 
     def _restore(self, state: dict[str, Any]) -> None:
-        storage.check_width(state["n_scores"], len(self.classes_))
+        check_width(state["n_scores"], len(self.classes_))
         self.n_scores_ = state["n_scores"]
-        self.score_type_ = storage.checked_score_type(state)
+        self.score_type_ = read_score_type(state)
+
+    def _kind(self) -> ScoreKind:
+        return ScoreKind(len(self.classes_), self.score_type_)
 
     def _n_columns(self) -> int:
-        """How many maps from a score to a probability there are."""
+        """The number of maps from a score to a probability."""
         return 1 if len(self.classes_) == 2 else len(self.classes_)
 
 
@@ -142,7 +127,7 @@ class PlattScaling(_GlobalCalibrator):
     Parameters
     ----------
     score_type : {"auto", "probability", "logit", "margin"}, default="auto"
-        Probabilities are turned into log-odds, logits and margins enter as they are. "auto" takes
+        Probabilities are turned into log-odds, logits and margins are not. "auto" takes
         scores for probabilities if they all lie in [0, 1] and those of a row sum to 1.
 
     Attributes
@@ -152,11 +137,11 @@ class PlattScaling(_GlobalCalibrator):
     slopes_, intercepts_ : ndarray of shape (1,) or (m,)
         The sigmoids: one, that of the second class, for two classes; otherwise one a class.
     score_type_ : str
-        What the scores were taken for.
+        The type of the scores.
     n_scores_ : int
         The number of columns of the scores.
-    sketch_ : Sketch
-        Hashes of a few training rows, by which a report knows them again.
+    fingerprint_ : Fingerprint
+        Hashes of a few training rows, by which a report recognizes them.
 
     Notes
     -----
@@ -181,23 +166,20 @@ class PlattScaling(_GlobalCalibrator):
     def __init__(self, *, score_type: ScoreTypeOption = "auto") -> None:
         self.score_type = score_type
 
-    def _fitted(self, rows: Training) -> dict[str, Any]:
-        n_classes = len(rows.classes)
-        scores = one_score_a_class(rows.scores, n_classes, rows.score_type)
-        odds = log_odds(scores, rows.score_type, "clip")
-        sigmoids = _one_versus_rest(_fit_sigmoid, odds, rows)
+    def _fit(self, rows: TrainingRows) -> dict[str, Any]:
+        odds = log_odds(rows.kind.one_score_a_class(rows.scores), rows.score_type)
+        sigmoids = _one_versus_rest(fit_sigmoid, odds, rows)
         return {
             "slopes_": np.array([slope for slope, _ in sigmoids]),
             "intercepts_": np.array([intercept for _, intercept in sigmoids]),
         }
 
-    def _calibrated(self, matrix: Floats) -> Floats:
-        scores = one_score_a_class(matrix, len(self.classes_), self.score_type_)
-        odds = log_odds(scores, self.score_type_, "clip")
+    def _calibrate(self, matrix: Floats) -> Floats:
+        odds = log_odds(self._kind().one_score_a_class(matrix), self.score_type_)
         linear = odds * self.slopes_ + self.intercepts_
         if len(self.classes_) == 2:
             return np.hstack([expit(-linear), expit(linear)])
-        # Divided by their sum, but far from all training rows each of them may be next to 0.
+        # Divided by their sum in logarithms, since far from all training rows all may be next to 0.
         return np.asarray(softmax(log_expit(linear), axis=1))
 
     def _state(self) -> dict[str, Any]:
@@ -208,8 +190,8 @@ class PlattScaling(_GlobalCalibrator):
         storage.check_state(state, {"score_type", "n_scores", "slopes", "intercepts"})
         super()._restore(state)
         for name in ("slopes", "intercepts"):
-            numbers = storage.checked_numbers(state, name, np.float64, 1)
-            if len(numbers) != self._n_columns() or np.abs(numbers).max() > _LARGEST_COEFFICIENT:
+            numbers = read_numbers(state, name, np.float64, 1)
+            if len(numbers) != self._n_columns() or np.abs(numbers).max() > LARGEST_COEFFICIENT:
                 raise ValueError(f"{name} of a stored calibrator do not go with its classes")
             setattr(self, f"{name}_", numbers)
 
@@ -222,7 +204,7 @@ class IsotonicScaling(_GlobalCalibrator):
     function for each, that class against the others, and the values of a row are divided by
     their sum; where all of them are 0, each class gets the same probability.
 
-    Scores enter as they are, since only their order matters to the fit.
+    Scores are not transformed, since only their order matters to the fit.
 
     Attributes
     ----------
@@ -232,11 +214,11 @@ class IsotonicScaling(_GlobalCalibrator):
         Corners of the functions, scores and probabilities: one, that of the second class, for two
         classes; otherwise one a class.
     score_type_ : str
-        What the scores were taken for.
+        The type of the scores.
     n_scores_ : int
         The number of columns of the scores.
-    sketch_ : Sketch
-        Hashes of a few training rows, by which a report knows them again.
+    fingerprint_ : Fingerprint
+        Hashes of a few training rows, by which a report recognizes them.
 
     Examples
     --------
@@ -250,25 +232,25 @@ class IsotonicScaling(_GlobalCalibrator):
            [0.  , 1.  ]])
     """
 
-    _weights_are_rows = False
+    _weights_count_rows = False
     thresholds_: list[Floats]
     values_: list[Floats]
 
-    def _fitted(self, rows: Training) -> dict[str, Any]:
-        scores = one_score_a_class(rows.scores, len(rows.classes), rows.score_type)
-        corners = _one_versus_rest(_fit_isotonic, scores, rows)
+    def _fit(self, rows: TrainingRows) -> dict[str, Any]:
+        scores = rows.kind.one_score_a_class(rows.scores)
+        corners = _one_versus_rest(fit_isotonic, scores, rows)
         return {
             "thresholds_": [thresholds for thresholds, _ in corners],
             "values_": [values for _, values in corners],
         }
 
-    def _calibrated(self, matrix: Floats) -> Floats:
-        scores = one_score_a_class(matrix, len(self.classes_), self.score_type_)
+    def _calibrate(self, matrix: Floats) -> Floats:
+        scores = self._kind().one_score_a_class(matrix)
         columns = zip(scores.T, self.thresholds_, self.values_, strict=True)
         values = [np.interp(column, corners, heights) for column, corners, heights in columns]
         if len(values) == 1:
             return _second_of_two(values[0][:, np.newaxis])
-        return normalised(np.column_stack(values))
+        return normalize_rows(np.column_stack(values))
 
     def _state(self) -> dict[str, Any]:
         corners = {"thresholds": self.thresholds_, "values": self.values_}
@@ -283,7 +265,7 @@ class IsotonicScaling(_GlobalCalibrator):
             columns = state[name]
             if not isinstance(columns, list) or len(columns) != self._n_columns():
                 raise ValueError(f"{name} of a stored calibrator do not go with its classes")
-            arrays = [storage.checked_numbers({name: c}, name, np.float64, 1) for c in columns]
+            arrays = [read_numbers({name: c}, name, np.float64, 1) for c in columns]
             setattr(self, f"{name}_", arrays)
         if not all(map(_rise_together, self.thresholds_, self.values_)):
             raise ValueError("thresholds and values of a stored calibrator must rise together")
@@ -292,8 +274,8 @@ class IsotonicScaling(_GlobalCalibrator):
 class IdentityCalibrator(_GlobalCalibrator):
     """No calibration: the scores as probabilities, so that a search can choose it.
 
-    Probabilities stay what they are (those of several classifiers are averaged, and a row that
-    does not sum to 1 is divided by its sum). Logits and margins go through the softmax; with two
+    Probabilities are not changed (those of several classifiers are averaged, and a row that does
+    not sum to 1 is divided by its sum). Logits and margins go through the softmax; with two
     classes and one column that is the logistic function.
 
     Parameters
@@ -307,11 +289,11 @@ class IdentityCalibrator(_GlobalCalibrator):
     classes_ : ndarray
         The labels, sorted; the columns of `predict_proba`.
     score_type_ : str
-        What the scores were taken for.
+        The type of the scores.
     n_scores_ : int
         The number of columns of the scores.
-    sketch_ : Sketch
-        Hashes of a few training rows, by which a report knows them again.
+    fingerprint_ : Fingerprint
+        Hashes of a few training rows, by which a report recognizes them.
 
     Examples
     --------
@@ -321,17 +303,17 @@ class IdentityCalibrator(_GlobalCalibrator):
     array([[0.75, 0.25]])
     """
 
-    _weights_are_rows = False
+    _weights_count_rows = False
 
     def __init__(self, *, score_type: ScoreTypeOption = "auto") -> None:
         self.score_type = score_type
 
-    def _fitted(self, rows: Training) -> dict[str, Any]:
-        averaged(rows.scores, len(rows.classes), rows.score_type)
+    def _fit(self, rows: TrainingRows) -> dict[str, Any]:
+        rows.kind.average(rows.scores)
         return {}
 
-    def _calibrated(self, matrix: Floats) -> Floats:
-        return uncalibrated(matrix, len(self.classes_), self.score_type_)
+    def _calibrate(self, matrix: Floats) -> Floats:
+        return self._kind().uncalibrated(matrix)
 
     def _restore(self, state: dict[str, Any]) -> None:
         storage.check_state(state, {"score_type", "n_scores"})
@@ -339,10 +321,10 @@ class IdentityCalibrator(_GlobalCalibrator):
 
 
 def _rise_together(thresholds: Floats, values: Floats) -> bool:
-    """Whether these are the corners of a function that `_fit_isotonic` could have found."""
-    if len(thresholds) != len(values) or np.abs(thresholds).max() > _LARGEST_COEFFICIENT:
+    """Whether these are the corners of a function that `fit_isotonic` could have found."""
+    if len(thresholds) != len(values) or np.abs(thresholds).max() > LARGEST_COEFFICIENT:
         return False
-    rising = np.diff(thresholds).min(initial=1.0) > _SMALLEST_STEP and (np.diff(values) >= 0).all()
+    rising = np.diff(thresholds).min(initial=1.0) > SMALLEST_STEP and (np.diff(values) >= 0).all()
     return bool(rising and values[0] >= 0.0 and values[-1] <= 1.0)
 
 
@@ -351,7 +333,7 @@ def _second_of_two(values: Floats) -> Floats:
 
 
 def _one_versus_rest(
-    fit: Callable[[Floats, Mask, Floats | None], Fitted], scores: Floats, rows: Training
+    fit: Callable[[Floats, Mask, Floats | None], Fitted], scores: Floats, rows: TrainingRows
 ) -> list[Fitted]:
     """Fit the second of two classes, or each class against the others."""
     classes = [1] if scores.shape[1] == 1 else range(scores.shape[1])
@@ -359,70 +341,3 @@ def _one_versus_rest(
         fit(column, rows.labels == label, rows.weights)
         for column, label in zip(scores.T, classes, strict=True)
     ]
-
-
-def _fit_sigmoid(score: Floats, positive: Mask, weights: Floats | None) -> tuple[float, float]:
-    """Slope and intercept of the most likely sigmoid for Platt's targets."""
-    weight = np.broadcast_to(1.0, len(score)) if weights is None else weights
-    n_positive, n_negative = float(weight[positive].sum()), float(weight[~positive].sum())
-    target = np.where(positive, (n_positive + 1.0) / (n_positive + 2.0), 1.0 / (n_negative + 2.0))
-    against = np.where(positive, 1.0 / (n_positive + 2.0), (n_negative + 1.0) / (n_negative + 2.0))
-    share = weight / (n_positive + n_negative)
-    flat = float(np.log(share @ target) - np.log(share @ against))
-    # Whatever the classifier's unit, scores around 0 and of about 1.
-    centre = float(share @ score)
-    farthest = float(np.abs(score - centre).max())
-    if farthest <= max(_SMALLEST_SPREAD * abs(centre), _SMALLEST_DISTANCE):
-        return 0.0, flat
-    unit = (score - centre) / farthest
-    spread = max(float(np.sqrt(share @ unit**2)), _SMALLEST_DEVIATION)
-    slope, intercept = _most_likely(unit / spread, target, against, share, flat)
-    slope = slope / spread / farthest
-    return slope, intercept - slope * centre
-
-
-def _most_likely(
-    score: Floats, target: Floats, against: Floats, share: Floats, flat: float
-) -> tuple[float, float]:
-    """Slope and intercept by Newton's method, where a step that goes too far is shortened.
-
-    The minimisers of scipy that were tried stop early where one score dwarfs all others.
-    """
-
-    def loss(sigmoid: Floats) -> float:
-        linear = sigmoid[0] * score + sigmoid[1]
-        return -float(share @ (target * log_expit(linear) + against * log_expit(-linear)))
-
-    sigmoid = np.array([0.0, flat])
-    lowest = loss(sigmoid)
-    for _ in range(_MOST_STEPS):
-        linear = sigmoid[0] * score + sigmoid[1]
-        likely, unlikely = expit(linear), expit(-linear)
-        residual = share * (against * likely - target * unlikely)
-        gradient = np.array([residual @ score, residual.sum()])
-        variance = share * likely * unlikely
-        unit = np.sqrt(np.maximum([variance @ score**2, variance.sum()], _SMALLEST_CURVATURE))
-        mixed = (variance @ score) / unit[0] / unit[1]
-        curvature = np.array([[_NOT_SINGULAR, mixed], [mixed, _NOT_SINGULAR]])
-        step = -np.linalg.solve(curvature, gradient / unit) / unit
-        gain = -float(gradient @ step)
-        last = gain <= _SMALLEST_GAIN * lowest
-        while (reached := loss(sigmoid + step)) > lowest * _ROUNDING - 1e-4 * gain:
-            step, gain = step / 4, gain / 4
-        sigmoid, lowest = sigmoid + step, reached
-        if last:
-            break
-    return float(sigmoid[0]), float(sigmoid[1])
-
-
-def _fit_isotonic(score: Floats, positive: Mask, weights: Floats | None) -> tuple[Floats, Floats]:
-    """The corners of the rising function with the lowest squared error."""
-    # Imported here: importing caltree shall not take its time.
-    from sklearn.isotonic import IsotonicRegression
-
-    # Ranks, for scikit-learn takes scores for equal that differ by less than 1e-15.
-    score = np.where(np.abs(score) < _SMALLEST_SCORE, 0.0, score)
-    distinct, ranks = np.unique(score, return_inverse=True)
-    model = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
-    model.fit(ranks, positive.astype(np.float64), weights)
-    return distinct[model.X_thresholds_.astype(np.intp)], model.y_thresholds_

@@ -49,14 +49,14 @@ BAD_PARAMS = [
     ("calibrator", [CalibrationTree(cv=1)], "cv must be a whole number from 2 to"),
     ("calibrator", [PlattScaling(score_type="odds")], "score_type must be one of 'auto', 'prob"),
     (
-        "score_method",
+        "response_method",
         [None, "predict", 1, ["auto"]],
-        "score_method must be one of 'auto', 'predict_proba', 'decision_function', got",
+        "response_method must be one of 'auto', 'predict_proba', 'decision_function', got",
     ),
     (
-        "score_method",
+        "response_method",
         ["decision_function"],
-        "estimator Untrainable has no decision_function; use .*, or score_method='auto'",
+        "estimator Untrainable has no decision_function; use .*, or response_method='auto'",
     ),
     ("combine", [None, "mean", 1, []], "combine must be one of 'side_by_side', 'average', got"),
     ("n_jobs", [0, "all", 1.5, True, NAN], "n_jobs must be None, a number of threads, or -1"),
@@ -204,7 +204,7 @@ BAD_ANSWERS = {
     ),
     "margins": (
         lambda n: np.tile([-2.0, 2.0], (n, 1)),
-        r"Answers\.predict_proba gave numbers outside \[0, 1\], .*use score_method='decision_func",
+        r"Answers\.predict_proba gave numbers outside \[0, 1\], .*use response_method='decision",
     ),
     "percents": (lambda n: np.tile([40.0, 60.0], (n, 1)), r"Answers\.predict_proba gave numbers"),
     "three columns": (
@@ -242,7 +242,7 @@ def test_margins_of_nan_are_refused():
 @pytest.mark.parametrize("estimator", [RidgeClassifier(), Perceptron(), SVC(), GaussianNB()])
 def test_a_classifier_needs_only_one_of_the_two_methods(estimator):
     model = CalibratedClassifier(estimator, PlattScaling()).fit(X, Y)
-    assert model.score_methods_ == [
+    assert model.response_methods_ == [
         "predict_proba" if isinstance(estimator, GaussianNB) else "decision_function"
     ]
 

@@ -119,7 +119,7 @@ def test_what_is_fitted_can_be_looked_at():
     model = model_of().fit(FRAME, Y)
     assert model.classes_.tolist() == [0, 1]
     assert isinstance(model.estimator_, GaussianNB) and model.estimator_ is not model.estimator
-    assert model.score_methods_ == ["predict_proba"]
+    assert model.response_methods_ == ["predict_proba"]
     assert model.n_features_in_ == 3
     assert model.feature_names_in_.tolist() == ["a", "b", "c"]
     expected = model.calibrator_.predict_proba(FRAME, model.estimator_.predict_proba(FRAME))
@@ -197,7 +197,7 @@ def test_a_failed_fit_leaves_everything_as_it_was(estimator, calibrator):
 def test_a_changed_parameter_changes_nothing_before_the_next_fit():
     model = model_of(estimator=[LinearSVC(), GaussianNB()]).fit(X, Y)
     expected = model.predict_proba(X)
-    model.set_params(score_method="decision_function", attributes=[0], combine="average")
+    model.set_params(response_method="decision_function", attributes=[0], combine="average")
     model.set_params(estimator=LogisticRegression(), calibrator=PlattScaling(), cv=2)
     assert np.array_equal(model.predict_proba(X), expected)
 

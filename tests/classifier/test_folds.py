@@ -222,7 +222,7 @@ def test_calibration_rows_of_one_class_are_refused():
 def test_a_class_without_calibration_rows_keeps_what_the_classifier_says(method):
     y = np.array(["early", *["no", "yes"] * 59, "no"])
     model = CalibratedClassifier(
-        LogisticRegression(), fixed_tree(), cv=TimeSeriesSplit(3), score_method=method
+        LogisticRegression(), fixed_tree(), cv=TimeSeriesSplit(3), response_method=method
     )
     message = r"no calibration row has the classes \['early'\]; they keep the prob"
     with pytest.warns(UserWarning, match=message) as caught:

@@ -29,11 +29,11 @@ WORDS = np.array(["high", "low", "mid"])
 BAYES = GaussianNB().fit(X[TRAIN], Y[TRAIN])
 
 
-@pytest.mark.parametrize("cv", [5, "prefit", TimeSeriesSplit(3)], ids=["number", "prefit", "time"])
+@pytest.mark.parametrize("cv", [5, TimeSeriesSplit(3)], ids=["number", "time"])
 def test_a_fitted_classifier_is_used_as_it_is_and_all_rows_calibrate(cv):
     estimator, calls = recorder()
     estimator.fit(X[TRAIN], Y[TRAIN])
-    given = estimator if cv == "prefit" else FrozenEstimator(estimator)
+    given = FrozenEstimator(estimator)
     model = CalibratedClassifier(given, fixed_tree(), cv=cv).fit(X[REST], Y[REST])
     assert model.estimator_ is given
     assert len(calls) == 1
@@ -54,24 +54,20 @@ def test_a_frozen_classifier_survives_a_search_over_calibrators():
 
 
 @pytest.mark.parametrize(
-    ("estimator", "cv"),
-    [
-        (FrozenEstimator(GaussianNB()), 5),
-        (GaussianNB(), "prefit"),
-        ([BAYES, GaussianNB()], "prefit"),
-    ],
-    ids=["frozen", "prefit", "one of two"],
+    "estimator",
+    [FrozenEstimator(GaussianNB()), [BAYES, FrozenEstimator(GaussianNB())]],
+    ids=["one", "one of two"],
 )
-def test_a_classifier_that_should_be_fitted_and_is_not(estimator, cv):
-    with pytest.raises(NotFittedError, match=r"is to be used as it is, but .*; fit it first, and"):
-        CalibratedClassifier(estimator, cv=cv).fit(X, Y)
+def test_a_classifier_that_should_be_fitted_and_is_not(estimator):
+    message = r"FrozenEstimator\(GaussianNB\(\)\) is not fitted; fit the classifier before"
+    with pytest.raises(NotFittedError, match=message):
+        CalibratedClassifier(estimator).fit(X, Y)
 
 
-def test_a_prefit_classifier_does_not_survive_cloning():
-    model = CalibratedClassifier(BAYES, PlattScaling(), cv="prefit")
-    search = GridSearchCV(model, {"calibrator": [PlattScaling()]}, error_score="raise")
-    with pytest.raises(NotFittedError, match="freeze it with FrozenEstimator where it is cloned"):
-        search.fit(X, Y)
+@pytest.mark.parametrize("estimator", [BAYES, FrozenEstimator(BAYES)])
+def test_prefit_is_said_by_freezing(estimator):
+    with pytest.raises(ValueError, match=r"cv='prefit' is not known; use FrozenEstimator\("):
+        CalibratedClassifier(estimator, cv="prefit").fit(X, Y)
 
 
 def test_groups_keep_the_folds_of_the_calibrator_apart_without_training():
@@ -117,7 +113,7 @@ def test_the_classifier_knows_a_class_that_the_labels_lack(estimator, calibrator
 
 def test_a_class_that_the_labels_lack_keeps_the_mean_of_several_classifiers():
     estimators = [each.fit(X3, Y3) for each in (GaussianNB(), LogisticRegression())]
-    model = CalibratedClassifier(estimators, PlattScaling(), cv="prefit")
+    model = CalibratedClassifier([FrozenEstimator(each) for each in estimators], PlattScaling())
     with pytest.warns(UserWarning, match=r"no calibration row has the classes \[0\]"):
         model.fit(X3[Y3 > 0], Y3[Y3 > 0])
     said = np.mean([each.predict_proba(X3)[:, 0] for each in estimators], axis=0)
@@ -184,14 +180,14 @@ class Stranger:
         return self.bayes_.predict_proba(X)
 
 
-@pytest.mark.parametrize("cv", [3, "prefit"])
-def test_a_classifier_need_not_come_from_scikit_learn(cv):
+@pytest.mark.parametrize("frozen", [False, True])
+def test_a_classifier_need_not_come_from_scikit_learn(frozen):
     stranger, bayes = Stranger(), GaussianNB()
-    if cv == "prefit":
-        stranger.fit(X[TRAIN], Y[TRAIN])
-        bayes.fit(X[TRAIN], Y[TRAIN])
+    if frozen:
+        stranger = FrozenEstimator(stranger.fit(X[TRAIN], Y[TRAIN]))
+        bayes = FrozenEstimator(bayes.fit(X[TRAIN], Y[TRAIN]))
     found, expected = (
-        CalibratedClassifier(each, PlattScaling(), cv=cv).fit(X[REST], Y[REST])
+        CalibratedClassifier(each, PlattScaling(), cv=3).fit(X[REST], Y[REST])
         for each in (stranger, bayes)
     )
     assert np.array_equal(found.predict_proba(X), expected.predict_proba(X))
@@ -256,9 +252,9 @@ def test_several_classifiers_stand_side_by_side():
     estimators = [GaussianNB(), LogisticRegression()]
     model = CalibratedClassifier(estimators, fixed_tree()).fit(X3, Y3)
     assert [type(each) for each in model.estimator_] == [GaussianNB, LogisticRegression]
-    assert model.score_methods_ == ["predict_proba"] * 2
+    assert model.response_methods_ == ["predict_proba"] * 2
     sides = np.hstack([each.predict_proba(X3) for each in model.estimator_])
-    assert model.calibrator_.tree_.n_scores == 6
+    assert model.calibrator_.model_.n_scores == 6
     assert np.array_equal(model.predict_proba(X3), model.calibrator_.predict_proba(X3, sides))
 
 
@@ -286,7 +282,7 @@ def test_probabilities_beside_margins_are_log_odds():
     table = np.column_stack([SCORES, 3 * X[:, 0]])
     first, second = Says(), SaysLast()
     model = CalibratedClassifier([first, second], IdentityCalibrator()).fit(table, Y)
-    assert model.score_methods_ == ["predict_proba", "decision_function"]
+    assert model.response_methods_ == ["predict_proba", "decision_function"]
     assert model.calibrator_.score_type_ == "margin"
     expected = expit((logit(SCORES[:, 1]) + 3 * X[:, 0]) / 2)
     np.testing.assert_allclose(model.predict_proba(table)[:, 1], expected, rtol=1e-9)
@@ -333,9 +329,9 @@ def test_mixed_classifiers_can_be_calibrated(estimators, data, calibrator):
 
 
 def test_mixed_scores_cannot_be_averaged():
-    message = r"combine='average' needs scores of one kind.*use combine='side_by_side' or score_me"
+    message = r"combine='average' needs scores of one kind.*use combine='side_by_side' or response"
     with pytest.raises(ValueError, match=message):
         CalibratedClassifier([Untrainable(), LinearSVC()], combine="average").fit(X, Y)
-    margins = {"combine": "average", "score_method": "decision_function", "cv": 2}
+    margins = {"combine": "average", "response_method": "decision_function", "cv": 2}
     model = CalibratedClassifier([LogisticRegression(), LinearSVC()], **margins).fit(X, Y)
     assert_probabilities(model.predict_proba(X))

@@ -34,7 +34,7 @@ def both(estimator, calibrator, method, data, *, cv=5, weighted=False):
     X, y = data
     weights = WEIGHTS[: len(y)] if weighted else None
     scores = "decision_function" if hasattr(estimator, "decision_function") else "predict_proba"
-    ours = CalibratedClassifier(estimator, calibrator, cv=cv, score_method=scores)
+    ours = CalibratedClassifier(estimator, calibrator, cv=cv, response_method=scores)
     theirs = CalibratedClassifierCV(estimator, method=method, cv=cv, ensemble=False)
     return [model.fit(X, y, sample_weight=weights).predict_proba(NEW) for model in (ours, theirs)]
 
@@ -100,7 +100,7 @@ def test_platt_scaling_of_probabilities_is_a_sigmoid_of_their_log_odds():
 
 def test_probabilities_come_first_unless_margins_are_asked_for():
     model = CalibratedClassifier(LogisticRegression(), IsotonicScaling())
-    assert model.fit(X, Y).score_methods_ == ["predict_proba"]
-    model.set_params(score_method="decision_function")
-    assert model.fit(X, Y).score_methods_ == ["decision_function"]
+    assert model.fit(X, Y).response_methods_ == ["predict_proba"]
+    model.set_params(response_method="decision_function")
+    assert model.fit(X, Y).response_methods_ == ["decision_function"]
     assert model.calibrator_.score_type_ == "margin"

@@ -107,11 +107,8 @@ def test_a_calibrator_that_takes_no_weights_is_reported():
     assert np.array_equal(calls[-1]["weight"], WEIGHTS)
 
 
-@pytest.mark.parametrize("cv", [5, "prefit"])
-def test_a_classifier_that_is_not_trained_needs_no_weights(cv):
-    fitted = KNeighborsClassifier().fit(X, Y)
-    estimator = fitted if cv == "prefit" else FrozenEstimator(fitted)
-    model = CalibratedClassifier(estimator, Told(), cv=cv)
+def test_a_classifier_that_is_not_trained_needs_no_weights():
+    model = CalibratedClassifier(FrozenEstimator(KNeighborsClassifier().fit(X, Y)), Told())
     model.fit(X, Y, sample_weight=WEIGHTS)
     assert np.array_equal(model.calibrator_.given_["sample_weight"], WEIGHTS)
 

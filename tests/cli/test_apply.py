@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from caltree import CalibrationTree
-from caltree.cli.io import sources, streaming
+from caltree.cli import streaming
+from caltree.cli.io import sources
 
 from .conftest import make_visits, write
 

@@ -150,9 +150,9 @@ def test_the_ending_says_what_kind_of_picture(run, comparison, monkeypatch, tmp_
 @pytest.mark.parametrize(
     ("output", "reason"),
     [
-        ("nowhere/picture.png", "No such file or directory"),
-        ("file.txt/picture.png", "Not a directory"),
-        ("folder.png", "it is a folder"),
+        ("nowhere/picture.png", "No such file or directory; check the path"),
+        ("file.txt/picture.png", "Not a directory; check the path"),
+        ("folder.png", "it is a folder; give the name of a file"),
         ("picture", "its name must end in .png, .pdf or .svg"),
         ("picture.doc", "its name must end in .png, .pdf or .svg"),
     ],
@@ -162,7 +162,7 @@ def test_a_picture_that_cannot_be_written_is_one_line_before_the_work(run, outpu
     Path("file.txt").touch()
     result = run("demo", "--output", output)
     assert result.exit_code == 1
-    assert result.output == f"Error: cannot write {output}: {reason}\n"
+    assert result.output == f"caltree: error: cannot write {output}: {reason}\n"
 
 
 @pytest.mark.usefixtures("no_work")
@@ -171,7 +171,9 @@ def test_a_folder_that_is_read_only_is_known_before_the_work(run, tmp_path):
     tmp_path.chmod(0o500)
     result = run("demo")
     assert result.exit_code == 1
-    assert result.output == "Error: cannot write caltree-demo.png: Permission denied\n"
+    assert result.output == (
+        "caltree: error: cannot write caltree-demo.png: Permission denied; check the permissions\n"
+    )
 
 
 def test_a_picture_that_fails_leaves_the_older_one(run, comparison, monkeypatch, tmp_path):
@@ -184,7 +186,10 @@ def test_a_picture_that_fails_leaves_the_older_one(run, comparison, monkeypatch,
     Path("caltree-demo.png").write_bytes(b"an older picture")
     result = run("demo")
     assert result.exit_code == 1
-    assert "Error: cannot write caltree-demo.png: No space left on device\n" in result.output
+    assert (
+        "caltree: error: cannot write caltree-demo.png: No space left on device; make room or "
+        "choose another place\n"
+    ) in result.output
     assert os.listdir(tmp_path) == ["caltree-demo.png"]
     assert Path("caltree-demo.png").read_bytes() == b"an older picture"
 

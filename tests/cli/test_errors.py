@@ -1,4 +1,4 @@
-"""What is wrong with files, models and options: one line each, and nothing left behind."""
+"""Errors of files, models and options: one line each, and nothing left behind."""
 
 import json
 import os
@@ -229,7 +229,7 @@ def test_an_interrupted_demonstration_has_the_code_of_others(run, monkeypatch):
 
 def test_a_missing_pyarrow_is_named(monkeypatch, model):
     monkeypatch.setattr(sys, "argv", ["caltree", "apply", str(model), "a.csv", "--out", "b.csv"])
-    for name in ("sources", "streaming", "inputs", "sinks", "convert"):
+    for name in ("io.sources", "io.sinks", "io.convert", "model_rows", "streaming"):
         monkeypatch.delitem(sys.modules, f"caltree.cli.{name}", raising=False)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(

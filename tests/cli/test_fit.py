@@ -7,7 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from caltree import CalibrationForest, CalibrationTree, IsotonicScaling, PlattScaling
+from caltree import (
+    CalibrationForest,
+    CalibrationTree,
+    IsotonicScaling,
+    PlattScaling,
+    PublishedCalibrationTree,
+)
 
 from .conftest import make_visits, write
 
@@ -28,7 +34,7 @@ def test_the_model_is_that_of_the_library_whatever_the_format(run, visits, endin
     )
     found = CalibrationTree.load("model.json")
     assert found.feature_names_in_.tolist() == ATTRIBUTES
-    categories = {column.name: column.categories for column in found.tree_.attributes.columns}
+    categories = {column.name: column.categories for column in found.model_.attributes.columns}
     assert categories == {
         "channel": ("app", "shop", "web"),
         "age": None,
@@ -60,7 +66,7 @@ def test_the_model_knows_its_columns(run, visits):
         ("forest", CalibrationForest(random_state=0)),
         ("platt", PlattScaling()),
         ("isotonic", IsotonicScaling()),
-        ("published", CalibrationTree.published()),
+        ("published", PublishedCalibrationTree()),
     ],
     ids=["tree", "forest", "platt", "isotonic", "published"],
 )
@@ -78,10 +84,10 @@ def test_every_calibrator_can_be_had(run, visits, kind, expected):
 
 def test_parameters_reach_the_calibrator(run, visits):
     write(visits, "scored.parquet")
-    given = ["--objective", "log_loss", "--random-state", 7, "--score-type", "logit"]
+    given = ["--scoring", "log_loss", "--random-state", 7, "--score-type", "logit"]
     assert run("fit", "scored.parquet", "--out", "m.json", *given).exit_code == 0
     found = CalibrationTree.load("m.json")
-    assert (found.objective, found.random_state, found.score_type_) == ("log_loss", 7, "logit")
+    assert (found.scoring, found.random_state, found.score_type_) == ("log_loss", 7, "logit")
 
 
 def test_a_model_goes_to_standard_output(run, visits):
@@ -95,7 +101,7 @@ def test_held_out_rows_judge_but_do_not_teach(run, visits):
     write(visits, "scored.parquet")
     result = run("fit", "scored.parquet", "--out", "m.json", "--holdout", 0.25)
     assert "to 900 rows" in result.stderr and "On 300 rows held out" in result.stderr
-    assert CalibrationTree.load("m.json").tree_.n_rows[0] == 900
+    assert CalibrationTree.load("m.json").model_.n_rows[0] == 900
     assert "calibration error" in result.stderr
 
 
@@ -214,7 +220,7 @@ def test_wrong_rows_are_named(complaint, visits, frame, options, message, tmp_pa
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--calibrator", "platt", "--objective", "rmse"], "--calibrator platt has no --objective"),
+        (["--calibrator", "platt", "--scoring", "rmse"], "--calibrator platt has no --scoring"),
         (["--calibrator", "isotonic", "--score-type", "logit"], "isotonic has no --score-type"),
         (["--holdout", "0", "--report", "r.html"], "--report is about rows held out; give"),
         (["--report", "r.txt"], "the name of a report must end in .html, got r.txt"),

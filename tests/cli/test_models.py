@@ -94,14 +94,14 @@ def test_json_says_what_was_chosen(run, model):
     tree = CalibrationTree.load(model)
     assert found["kind"] == "CalibrationTree" and found["classes"] == ["no", "yes"]
     assert found["columns"]["attributes"] == [item["name"] for item in found["attributes"]]
-    assert found["selection"] == tree.selection_ and found["levels"] == tree.levels_
+    assert found["selection"] == tree.selection_.to_dict()
     assert (found["n_leaves"], found["depth"]) == (tree.get_n_leaves(), tree.get_depth())
 
 
 @pytest.mark.parametrize(
     ("calibrator", "lines"),
     [
-        (CalibrationForest(4, random_state=0), ["trees       4", "Out-of-bag loss and share:"]),
+        (CalibrationForest(4, random_state=0), ["trees       4", "Held-out RMSE, and weight"]),
         (PlattScaling(), ["slopes      ", "intercepts  "]),
         (IsotonicScaling(), ["corners     "]),
     ],

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import softmax
 
 from caltree import _core
 
@@ -56,7 +55,7 @@ def fit(training, structure, rows=EVERYTHING, held_out=EVERYTHING[:0], **changes
         "max_iterations": 10,
         "n_folds": 5,
         "constant_scores_give_frequencies": False,
-        "keep_coefficients": True,
+        "keep_parameters": True,
     }
     return _core.fit_models(training, structure, rows, held_out, **{**arguments, **changes})
 
@@ -176,8 +175,8 @@ def test_node_models_of_another_tree(training, structure):
 
 
 def test_node_models_without_coefficients(training, structure):
-    models = fit(training, structure, keep_coefficients=False)
-    with pytest.raises(ValueError, match="keep no coefficients"):
+    models = fit(training, structure, keep_parameters=False)
+    with pytest.raises(ValueError, match="keep no parameters"):
         finished(structure, models)
 
 
@@ -206,205 +205,6 @@ def test_folds_are_dealt_as_specified(labels, n_folds, random):
     for (train, test), (expected_train, expected_test) in zip(dealt, expected, strict=True):
         np.testing.assert_array_equal(train, order[expected_train])
         np.testing.assert_array_equal(test, order[expected_test])
-
-
-# -- Predictors -----------------------------------------------------------------------------------
-
-
-def indices(*numbers: int) -> np.ndarray:
-    return np.array(numbers, dtype=np.int32)
-
-
-def stump(**changes: Any) -> dict[str, Any]:
-    """A split of a numeric attribute whose left child splits a nominal one of 3 categories.
-
-    A missing number goes left, a missing category where the last one goes.
-    """
-    arguments = {
-        "attribute": indices(0, 1, -1, -1, -1, -1),
-        "threshold": np.array([0.5, 0, 0, 0, 0, 0]),
-        "first_child": indices(1, 3, -1, -1, -1, -1),
-        "n_children": indices(2, 3, 0, 0, 0, 0),
-        "missing": indices(0, 2, 0, 0, 0, 0),
-        "table": indices(-1, 1, -1, -1, -1, -1),
-        "branches": indices(-9, 0, 1, 2),
-        "n_categories": indices(0, 3),
-        "weight": np.array([0.0, 0, 1, 1, 1, 1]),
-        "coefficients": np.zeros((6, 2, 2)),
-    }
-    return {**arguments, **changes}
-
-
-@pytest.mark.parametrize(
-    "changes, message",
-    [
-        ({"first_child": indices(0, 3, -1, -1, -1, -1)}, "a child is out of range"),  # a cycle
-        ({"first_child": indices(1, 1, -1, -1, -1, -1)}, "a child is out of range"),
-        ({"first_child": indices(1, -1, -1, -1, -1, -1)}, "a child is out of range"),
-        ({"first_child": indices(1, 4, -1, -1, -1, -1)}, "a child is out of range"),
-        ({"first_child": indices(2**31 - 1, 3, -1, -1, -1, -1)}, "a child is out of range"),
-        ({"attribute": indices(2, 1, -1, -1, -1, -1)}, "an attribute is out of range"),
-        ({"attribute": indices(0, 1, -1, -1, -1)}, "one entry a node"),
-        ({"threshold": np.zeros(5)}, "one entry a node"),
-        ({"first_child": indices(1, 3)}, "one entry a node"),
-        ({"coefficients": np.zeros((5, 2, 2))}, "one entry a node"),
-        ({"weight": np.ones(5)}, "one entry a node"),
-        ({"coefficients": np.zeros((6, 1, 2))}, "at least 2 classes"),
-        ({"coefficients": np.zeros((6, 2, 0))}, "at least 2 classes"),
-        ({"n_children": indices(2, 3)}, "one entry a node"),
-        ({"n_children": indices(2, 4, 0, 0, 0, 0)}, "a child is out of range"),
-        ({"n_children": indices(2, 2**31 - 1, 0, 0, 0, 0)}, "a child is out of range"),
-        ({"n_children": indices(1, 3, 0, 0, 0, 0)}, "a child is out of range"),
-        ({"n_children": indices(2, -3, 0, 0, 0, 0)}, "a child is out of range"),
-        ({"missing": indices(0, 2)}, "one entry a node"),
-        ({"missing": indices(2, 2, 0, 0, 0, 0)}, "missing values go to no child"),
-        ({"missing": indices(0, 3, 0, 0, 0, 0)}, "missing values go to no child"),
-        ({"missing": indices(0, -1, 0, 0, 0, 0)}, "missing values go to no child"),
-        ({"table": indices(-1, 1)}, "one entry a node"),
-        ({"table": indices(-1, -1, -1, -1, -1, -1)}, "categories are out of range"),
-        ({"table": indices(-1, 2, -1, -1, -1, -1)}, "categories are out of range"),
-        ({"table": indices(-1, 2**31 - 1, -1, -1, -1, -1)}, "categories are out of range"),
-        ({"branches": indices()}, "categories are out of range"),
-        ({"branches": indices(-9, 0, 1, 3)}, "a category goes to no child"),
-        ({"branches": indices(-9, 0, -1, 2)}, "a category goes to no child"),
-        ({"n_categories": indices(0, 4)}, "categories are out of range"),
-        ({"n_categories": indices(0, -3)}, "must not be negative"),
-    ],
-)
-def test_trees_that_are_none(changes, message):
-    with pytest.raises(ValueError, match=message):
-        _core.Predictor(**stump(**changes))
-
-
-def test_a_tree_without_nodes():
-    empty = stump()
-    for name in empty.keys() - {"branches", "n_categories"}:
-        empty[name] = empty[name][:0]
-    with pytest.raises(ValueError, match="one entry a node"):
-        _core.Predictor(**empty)
-
-
-def test_every_value_finds_a_leaf():
-    numbers = [0.5, np.nextafter(0.5, 1), np.nan, np.inf, -np.inf]
-    categories = [0, 1, 2, 3, -1, 1e300, -1e300, np.nan, np.inf]
-    matrix = np.array([[number, category] for number in numbers for category in categories])
-    leaves = _core.Predictor(**stump()).apply(matrix)
-    for (number, category), leaf in zip(matrix, leaves, strict=True):
-        known = 0.0 if np.isnan(number) else number
-        expected = 3 + (int(category) if category in (0, 1, 2) else 2)
-        assert leaf == (2 if known > 0.5 else expected)
-
-
-def test_missing_numbers_go_either_way_and_categories_may_share_a_child():
-    predictor = _core.Predictor(
-        **stump(
-            first_child=indices(1, 3, -1, -1, -1),
-            attribute=indices(0, 1, -1, -1, -1),
-            threshold=np.array([0.5, 0, 0, 0, 0]),
-            n_children=indices(2, 2, 0, 0, 0),
-            missing=indices(1, 0, 0, 0, 0),
-            table=indices(-1, 0, -1, -1, -1),
-            branches=indices(1, 0, 1),
-            weight=np.ones(5),
-            coefficients=np.zeros((5, 2, 2)),
-        )
-    )
-    matrix = np.array([[np.nan, 0.0], [0.0, 0.0], [0.0, 1.0], [0.0, 2.0], [0.0, 3.0]])
-    assert predictor.apply(matrix).tolist() == [2, 4, 3, 4, 3]
-
-
-def test_tables_and_scores_that_do_not_fit_the_tree():
-    predictor = _core.Predictor(**stump())
-    matrix, scores = np.zeros((4, 2)), np.zeros((4, 1), order="F")
-    assert predictor.probabilities(matrix, scores).tolist() == [[0.5, 0.5]] * 4
-    with pytest.raises(ValueError, match="another width"):
-        predictor.apply(matrix[:, :1])
-    with pytest.raises(ValueError, match="the matrix has another width"):
-        predictor.probabilities(matrix[:, :1], scores)
-    with pytest.raises(ValueError, match="scores has another width"):
-        predictor.probabilities(matrix, np.zeros((4, 2), order="F"))
-    with pytest.raises(ValueError, match="differ in length"):
-        predictor.probabilities(matrix, np.zeros((3, 1), order="F"))
-    for shape in [(4, 2), (3, 1), (4, 0)]:
-        with pytest.raises(ValueError, match="the offset has another shape"):
-            predictor.probabilities(matrix, scores, np.zeros(shape, order="F"))
-    assert predictor.apply(matrix[:0]).shape == (0,)
-    assert predictor.probabilities(matrix[:0], scores[:0]).shape == (0, 2)
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_every_node_on_the_way_has_its_say(n_classes):
-    rng = np.random.default_rng(n_classes)
-    n_rows = 1000
-    coefficients = rng.normal(size=(6, n_classes, 1 + n_classes))
-    matrix = np.column_stack([rng.normal(size=n_rows), rng.integers(0, 4, n_rows)])
-    scores = np.asfortranarray(rng.normal(size=(n_rows, n_classes)))
-    logits = coefficients[:, :, 0] + np.einsum("is,vjs->ivj", scores, coefficients[:, :, 1:])
-    said = softmax(logits, axis=2)
-    parent = [-1, 0, 0, 1, 1, 1]
-    # Some nodes say nothing: those at the root, in the middle, at the end, everywhere.
-    for weight in (rng.random(6), [0.3, 0, 0.7, 0.7, 0.2, 0], [0, 0.5, 0, 0, 0, 0], [0] * 6):
-        weight = np.array(weight, dtype=np.float64)
-        predictor = _core.Predictor(**stump(weight=weight, coefficients=coefficients))
-        expected = np.zeros((n_rows, n_classes))
-        for row, leaf in enumerate(predictor.apply(matrix)):
-            node = int(leaf)
-            while node >= 0:
-                expected[row] += weight[node] * said[row, node]
-                node = parent[node]
-        found = predictor.probabilities(matrix, scores)
-        np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-16)
-
-
-# -- Accuracy -------------------------------------------------------------------------------------
-
-
-def probabilities_of(logits: np.ndarray) -> np.ndarray:
-    """The softmax of the core: a leaf that hands its scores through."""
-    n_classes = logits.shape[1]
-    coefficients = np.hstack([np.zeros((n_classes, 1)), np.eye(n_classes)])[None]
-    predictor = _core.Predictor(
-        attribute=indices(-1),
-        threshold=np.zeros(1),
-        first_child=indices(-1),
-        n_children=indices(0),
-        missing=indices(0),
-        table=indices(-1),
-        branches=indices(),
-        n_categories=indices(0),
-        weight=np.ones(1),
-        coefficients=coefficients,
-    )
-    return predictor.probabilities(np.zeros((len(logits), 1)), np.asfortranarray(logits))
-
-
-@pytest.mark.parametrize("n_classes", [2, 3, 5])
-def test_probabilities_are_accurate_to_the_last_bits(n_classes):
-    rng = np.random.default_rng(0)
-    lowest = np.concatenate([np.linspace(-745, 0, 4001), -np.logspace(-20, 2.8, 4000)])
-    logits = rng.uniform(-745, 0, (len(lowest), n_classes))
-    logits[:, 0], logits[:, -1] = 0.0, lowest
-    expected = softmax(logits, axis=1)
-    assert 0 < expected[:, -1].min() < np.finfo(float).tiny
-    # Below the normal numbers a unit in the last place is all there is.
-    allowed = 4 * np.spacing(expected)
-    assert (np.abs(probabilities_of(logits) - expected) <= allowed).all()
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_probabilities_of_huge_logits(n_classes):
-    logits = np.zeros((4, n_classes))
-    logits[:, -1] = [-800.0, -1e300, 800.0, 1e300]
-    expected = softmax(logits, axis=1)
-    np.testing.assert_allclose(probabilities_of(logits), expected, rtol=1e-15, atol=0)
-
-
-def test_blocks_of_rows_leave_no_trace():
-    logits = np.random.default_rng(0).normal(0, 5, (1030, 3))
-    whole = probabilities_of(logits)
-    for size in (1, 2, 3, 255, 256, 257, 513):
-        np.testing.assert_array_equal(probabilities_of(logits[:size]), whole[:size])
-        np.testing.assert_array_equal(probabilities_of(logits[-size:]), whole[-size:])
 
 
 # -- Weights --------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What a chunk of rows answers: the core and its twin, the specification in NumPy."""
+"""Sums over a chunk of rows: the core and its twin, the specification in NumPy."""
 
 from __future__ import annotations
 
@@ -12,24 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from caltree import CalibrationTree, _core
+from caltree import CalibrationTree
 from caltree._histogram.binning import Bins
-from caltree._histogram.chunk import (
-    Question,
-    Rows,
-    Speakers,
-    Splits,
-    histograms,
-    predictions,
-    routed,
-    sums,
-)
-from caltree._histogram.grower import _each
-from caltree._histogram.node_models import Sums, fit_nodes
-from caltree._histogram.plan import Plan, Scale
+from caltree._histogram.chunk import Chunk, Plan, Scale
+from caltree._histogram.held_out import PredictHeldOut
+from caltree._histogram.node_models import Sums, fit_node_models
+from caltree._histogram.pool import add_up
+from caltree._histogram.queries import AskedNodes, BestSplits, Limits, NodeSums, RouteRows
 
 from ..spec import histogram as spec
-from ..spec import local
+from ..spec import shrunken
 from ..support.histogram_cases import examples
 from ..support.trees import FIXED, make_frame, make_rows
 
@@ -45,31 +37,31 @@ class Case:
     """A chunk, the plan for it, where its rows are in three trees, and node models of these."""
 
     plan: Plan
-    rows: Rows
+    chunk: Chunk
     nodes: np.ndarray
     first: np.ndarray
     parameters: np.ndarray  # of all nodes of all trees
 
     @property
-    def sample(self) -> local.Sample:
+    def sample(self) -> shrunken.Sample:
         n_bins, numeric = self.plan.bins.n_bins, self.plan.bins.numeric
         columns = [
-            local.Binned(
+            shrunken.Binned(
                 codes.astype(np.intp),
                 int(size),
                 np.arange(size) if is_number else None,
                 np.arange(size) if is_number else None,
             )
-            for codes, size, is_number in zip(self.rows.codes.T, n_bins, numeric, strict=True)
+            for codes, size, is_number in zip(self.chunk.codes.T, n_bins, numeric, strict=True)
         ]
         scale = self.plan.scale
-        offset = self.rows.of_offset(self.plan)
+        offset = self.chunk.log_odds(self.plan)
         regressors = spec.see(
-            self.rows.scores, offset, self.plan.n_classes, scale.centre, scale.scale, scale.width
+            self.chunk.scores, offset, self.plan.n_classes, scale.centre, scale.scale, scale.width
         )
-        weights = self.rows.weights
-        weights = np.ones(len(self.rows)) if weights is None else weights
-        return local.Sample(columns, regressors, self.rows.labels.astype(np.intp), weights)
+        weights = self.chunk.weights
+        weights = np.ones(len(self.chunk)) if weights is None else weights
+        return shrunken.Sample(columns, regressors, self.chunk.labels.astype(np.intp), weights)
 
     @property
     def places(self) -> list[tuple[int, int]]:
@@ -81,16 +73,16 @@ class Case:
         return self.parameters[slot].reshape(self.plan.scale.n_states, -1)
 
     def rows_of(self, slot: int) -> tuple[np.ndarray, np.ndarray]:
-        fold = self.rows.fold.astype(np.intp)
+        fold = self.chunk.fold.astype(np.intp)
         return spec.rows_of_node(self.nodes, fold, *self.places[slot])
 
-    def question(self, slots: list[int] | None = None) -> Question:
+    def asked(self, slots: list[int] | None = None) -> AskedNodes:
         """Every node has the slot of its place; or some of them, in another order."""
         if slots is None:
             slots = list(range(len(self.parameters)))
         slot = np.full(self.first[-1], -1, dtype=np.int32)
         slot[slots] = np.arange(len(slots))
-        return Question(self.first, slot, self.parameters[slots])
+        return AskedNodes(self.first, slot, self.parameters[slots])
 
 
 @st.composite
@@ -128,11 +120,11 @@ def cases(draw: Callable[..., Any]) -> Case:
         n_folds=N_FOLDS,
         n_rows=n + 50,
         largest_weight=1.0 if weights is None else 3.0,
-        objective=draw(st.sampled_from(["rmse", "log_loss"])),
+        scoring=draw(st.sampled_from(["rmse", "log_loss"])),
         has_offset=has_offset,
     )
     first = np.array([0, 3, 4, 6], dtype=np.int32)
-    rows = Rows(
+    chunk = Chunk(
         codes=np.ascontiguousarray(codes, dtype=np.uint16 if wide else np.uint8),
         labels=labels,
         scores=scores,
@@ -142,11 +134,25 @@ def cases(draw: Callable[..., Any]) -> Case:
     )
     return Case(
         plan,
-        rows,
+        chunk,
         nodes=np.array([rng.integers(0, size, n) for size in np.diff(first)], dtype=np.uint16),
         first=first,
         parameters=rng.standard_normal((6, plan.scale.n_parameters)) * rng.choice([0.1, 1.0]),
     )
+
+
+def node_sums(case: Case, asked: AskedNodes) -> np.ndarray:
+    return add_up(NodeSums(asked), case.plan, [(case.chunk, case.nodes)])
+
+
+def search(
+    asked: AskedNodes, *, by_class: bool = False, penalty: float = 0.05, leaf: float = 1.0
+) -> BestSplits:
+    return BestSplits(asked, Limits(by_class, penalty, 2.0, leaf, 10), all_rows=1000.0)
+
+
+def histograms(case: Case, asked: AskedNodes, *, by_class: bool = False) -> np.ndarray:
+    return add_up(search(asked, by_class=by_class), case.plan, [(case.chunk, case.nodes)])
 
 
 # -- Sums -----------------------------------------------------------------------------------------
@@ -155,10 +161,10 @@ def cases(draw: Callable[..., Any]) -> Case:
 @examples(60)
 @given(cases())
 def test_sums_are_those_of_the_specification(case):
-    found = Sums.of(sums(case.plan, case.rows, case.nodes, case.question()), case.plan)
+    found = Sums.of(node_sums(case, case.asked()), case.plan)
     for slot in range(len(case.parameters)):
         rows, held_out = case.rows_of(slot)
-        log_loss = case.plan.objective == "log_loss"
+        log_loss = case.plan.scoring == "log_loss"
         expected = spec.sums_of_node(
             case.sample, rows, held_out, case.matrix(slot), log_loss=log_loss
         )
@@ -172,27 +178,26 @@ def test_sums_are_those_of_the_specification(case):
 @given(cases(), st.permutations(range(6)), st.integers(0, 6))
 def test_only_what_is_asked_is_answered(case, order, count):
     """Sums and histograms of some nodes, in any order, are those of all."""
-    for ask in (sums, histograms):
-        every = ask(case.plan, case.rows, case.nodes, case.question())
-        some = ask(case.plan, case.rows, case.nodes, case.question(order[:count]))
+    for ask in (node_sums, histograms):
+        every = ask(case, case.asked())
+        some = ask(case, case.asked(order[:count]))
         assert np.array_equal(some, every[order[:count]])
 
 
 @examples(30)
 @given(cases(), st.floats(0.0, 1.0))
 def test_sums_of_parts_add_up_to_the_bit(case, share):
-    cut = round(share * len(case.rows))
-    for ask in (sums, histograms):
-        whole = ask(case.plan, case.rows, case.nodes, case.question())
+    cut = round(share * len(case.chunk))
+    for ask in (node_sums, histograms):
+        whole = ask(case, case.asked())
         total = np.zeros_like(whole)
         for part in (slice(0, cut), slice(cut, None)):
             arrays = {
                 name: None if values is None else values[part]
-                for name, values in vars(case.rows).items()
-                if name != "_in_core"
+                for name, values in case.chunk.__getstate__().items()
             }
             nodes = np.ascontiguousarray(case.nodes[:, part])
-            total += ask(case.plan, Rows(**arrays), nodes, case.question())
+            total += ask(replace(case, chunk=Chunk(**arrays), nodes=nodes), case.asked())
         assert np.array_equal(total, whole)
 
 
@@ -202,7 +207,7 @@ def test_sums_of_parts_add_up_to_the_bit(case, share):
 @examples(60)
 @given(cases())
 def test_histograms_are_those_of_the_specification(case):
-    wholes = histograms(case.plan, case.rows, case.nodes, case.question())
+    wholes = histograms(case, case.asked())
     found = wholes / case.plan.unit(1.0)
     width = 1 + 2 * case.plan.scale.n_states
     for slot, row in enumerate(found):
@@ -214,8 +219,7 @@ def test_histograms_are_those_of_the_specification(case):
             np.testing.assert_allclose(part, expected, **SAME)
             begin += size * width
         assert begin == len(row)
-    by_class = replace(case.question(), by_class=True)
-    of_classes = histograms(case.plan, case.rows, case.nodes, by_class) / case.plan.unit(1.0)
+    of_classes = histograms(case, case.asked(), by_class=True) / case.plan.unit(1.0)
     for slot, row in enumerate(of_classes):
         rows, _ = case.rows_of(slot)
         expected = [
@@ -224,14 +228,13 @@ def test_histograms_are_those_of_the_specification(case):
         ]
         np.testing.assert_allclose(row, np.concatenate(expected), **SAME)
     twice = wholes.copy()
-    assert histograms(case.plan, case.rows, case.nodes, case.question(), twice) is twice
+    search(case.asked()).add(case.plan, case.chunk, case.nodes, twice)
     assert np.array_equal(twice, 2 * wholes)
 
 
 def best_splits(case, penalty, leaf):
-    total = histograms(case.plan, case.rows, case.nodes, case.question())
-    bins, n_states, unit = case.plan.bins, case.plan.scale.n_states, case.plan.unit(1.0)
-    return _each(_core.best_splits(total, bins.n_bins, bins.numeric, n_states, unit, penalty, leaf))
+    query = search(case.asked(), penalty=penalty, leaf=leaf)
+    return query.finish(case.plan, add_up(query, case.plan, [(case.chunk, case.nodes)]))
 
 
 def first_codes(case, found):
@@ -244,17 +247,17 @@ def first_codes(case, found):
 @examples(50)
 @given(cases(), st.sampled_from([0.05, 1.0]), st.sampled_from([1.0, 2.5, 20.0]))
 def test_the_best_split_is_the_best_of_all(case, penalty, leaf):
-    settings = local.Settings(penalty=penalty, min_samples_leaf=leaf)
+    settings = shrunken.Settings(penalty=penalty, min_samples_leaf=leaf)
     sample = case.sample
     for slot, found in enumerate(best_splits(case, penalty, leaf)):
         rows, _ = case.rows_of(slot)
-        best = local.find_split(sample, rows, case.matrix(slot), settings, range(3))
+        best = shrunken.find_split(sample, rows, case.matrix(slot), settings, range(3))
         assert (found is None) == (best is None)
         if found is None:
             continue
         assert found.gain == pytest.approx(best.gain, rel=1e-9, abs=1e-7)
         column = sample.columns[found.attribute]
-        split = local.Split(
+        split = shrunken.Split(
             found.attribute,
             found.gain,
             frozenset(first_codes(case, found)),
@@ -264,9 +267,9 @@ def test_the_best_split_is_the_best_of_all(case, penalty, leaf):
         )
         # Of splits that tie either is right; but it is what it says.
         second = split.goes_second(column)[rows]
-        evidence = local.make_evidence(sample, rows, case.matrix(slot))
+        evidence = shrunken.make_evidence(sample, rows, case.matrix(slot))
         n_codes = len(np.unique(column.codes[rows][~column.is_missing[rows]]))
-        gain = local.gain_of_split(column, n_codes, evidence, ~second, penalty)
+        gain = shrunken.gain_of_split(column, n_codes, evidence, ~second, penalty)
         assert found.gain == pytest.approx(gain, rel=1e-9, abs=1e-7)
         assert min(evidence.weights[second].sum(), evidence.weights[~second].sum()) >= leaf - 1e-9
         missing = column.is_missing[rows]
@@ -297,8 +300,8 @@ def test_rows_go_where_the_splits_say(case):
         if split.branches:
             tables["table"][at] = len(branches)
             branches += split.branches
-    splits = Splits(first, **tables, branches=np.array(branches, dtype=np.int32))
-    gone = routed(case.plan, case.rows, case.nodes, splits)
+    route = RouteRows(first, **tables, branches=np.array(branches, dtype=np.int32))
+    gone = route.advance(case.plan, case.chunk, case.nodes)
     sample = case.sample
     for tree in range(3):
         expected = case.nodes[tree].astype(np.intp)
@@ -317,19 +320,32 @@ def test_rows_go_where_the_splits_say(case):
 
 @examples(40)
 @given(cases(), st.integers(1, 3), st.randoms(use_true_random=False))
-def test_held_out_predictions_are_those_of_the_specification(case, n_levels, random):
+def test_held_out_predictions_are_those_of_the_specification(case, n_sizes, random):
     ancestor = np.array(
-        [[random.randrange(6) for _ in range(n_levels)] for _ in range(6)], dtype=np.int32
+        [[random.randrange(6) for _ in range(n_sizes)] for _ in range(6)], dtype=np.int32
     )
-    found = predictions(
-        case.plan, case.rows, case.nodes, Speakers(case.first, ancestor, case.parameters)
-    )
+    step = PredictHeldOut(case.first, ancestor, case.parameters, uncalibrated=False)
+    candidates = step.advance(case.plan, case.chunk, case.nodes)
+    found = candidates.probabilities
     matrices = np.array([case.matrix(slot) for slot in range(6)])
     expected = spec.held_out_predictions(
-        case.sample, case.nodes, case.rows.fold.astype(np.intp), case.first, ancestor, matrices
+        case.sample, case.nodes, case.chunk.fold.astype(np.intp), case.first, ancestor, matrices
     )
+    held_out = case.chunk.fold != spec.IN_NO_FOLD
     assert found.dtype == np.float32
-    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-30)
+    np.testing.assert_allclose(found, expected[:, held_out], rtol=1e-6, atol=1e-30)
+    assert np.array_equal(candidates.labels, case.chunk.labels[held_out])
+    if case.chunk.weights is not None:
+        assert np.array_equal(candidates.weights, case.chunk.weights[held_out])
+    # The uncalibrated probabilities, if there are any, come first.
+    with_them = replace(step, uncalibrated=True).advance(case.plan, case.chunk, case.nodes)
+    assert np.array_equal(with_them.probabilities[-n_sizes:], found)
+    assert len(with_them.probabilities) == n_sizes + case.plan.has_offset
+    if case.plan.has_offset:
+        offset = case.chunk.log_odds(case.plan)[held_out]
+        np.testing.assert_allclose(
+            with_them.probabilities[0], shrunken.probabilities(offset), rtol=1e-6, atol=1e-30
+        )
 
 
 # -- Node models ----------------------------------------------------------------------------------
@@ -353,11 +369,11 @@ def fitted_to_trees(case, penalty):
         slot = np.full(case.first[-1], -1, dtype=np.int32)
         for number, tree in enumerate(slots):
             slot[case.first[tree] : case.first[tree + 1]] = number
-        asked = Question(case.first, slot, parameters)
-        return sums(case.plan, case.rows, case.nodes, asked)
+        return node_sums(case, AskedNodes(case.first, slot, parameters))
 
-    roots = fit_nodes(np.zeros((3, case.plan.scale.n_parameters)), True, case.plan, penalty, ask)
-    return roots.parameters[[tree for tree, _ in case.places]]
+    nothing = np.zeros((3, case.plan.scale.n_parameters))
+    roots, _ = fit_node_models(nothing, True, case.plan, penalty, ask)
+    return roots[[tree for tree, _ in case.places]]
 
 
 @examples(12)
@@ -367,18 +383,17 @@ def test_node_models_have_the_least_penalised_deviance(case, penalty, is_root):
     parents = np.zeros_like(case.parameters) if is_root else fitted_to_trees(case, penalty)
 
     def ask(slots, parameters):
-        question = case.question(slots.tolist())
-        asked = Question(question.first, question.slot, parameters)
-        return sums(case.plan, case.rows, case.nodes, asked)
+        return node_sums(case, replace(case.asked(slots.tolist()), parameters=parameters))
 
-    fits = fit_nodes(parents, is_root, case.plan, penalty, ask)
-    again = Sums.of(ask(np.arange(6), fits.parameters), case.plan)
-    np.testing.assert_allclose(fits.sums.loss, again.loss, rtol=1e-12)
-    np.testing.assert_allclose(fits.sums.held_out, again.held_out, rtol=1e-12)
+    fits, sums = fit_node_models(parents, is_root, case.plan, penalty, ask)
+    again = Sums.of(ask(np.arange(6), fits), case.plan)
+    for name in ("weight", "loss", "deviance", "held_out", "gradient", "hessian"):
+        found, expected = getattr(sums, name), getattr(again, name)
+        np.testing.assert_allclose(found, expected, rtol=1e-12, err_msg=name)
     for slot in (0, 3, 5):
         rows, _ = case.rows_of(slot)
         parent = parents[slot].reshape(case.plan.scale.n_states, -1)
-        parameters = fits.parameters[slot].reshape(parent.shape)
+        parameters = fits[slot].reshape(parent.shape)
         before, after = (
             spec.penalised_deviance(sample, rows, parent, penalty, values)[0]
             for values in (parent, parameters)
@@ -399,19 +414,19 @@ def test_node_models_have_the_least_penalised_deviance(case, penalty, is_root):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_the_first_split_is_that_of_a_tree_on_rows(n_classes, weighted):
-    """Bins, scales, the root's model and the search are those of `histograms=False`."""
+    """Bins, scales, the root's model and the search are those of `tree_method="exact"`."""
     X, y, scores = make_rows(700, n_classes=n_classes, round_to=1)
     X[::9, 0] = np.nan
     weights = np.random.default_rng(0).choice([0.0, 0.5, 2.0], 700) if weighted else None
     rows, bins = (
-        CalibrationTree(histograms=mode, max_depth=1, **FIXED).fit(X, y, scores, weights)
-        for mode in (False, True)
+        CalibrationTree(tree_method=mode, max_depth=1, **FIXED).fit(X, y, scores, weights)
+        for mode in ("exact", "hist")
     )
-    one, other = rows.tree_, bins.tree_
+    one, other = rows.model_, bins.model_
     for name in ("attribute", "threshold", "missing", "missing_rows", "n_rows"):
         assert np.array_equal(getattr(one, name), getattr(other, name)), name
     np.testing.assert_allclose(one.gain, other.gain, rtol=1e-6)
-    np.testing.assert_allclose(one.coefficients[0], other.coefficients[0], rtol=0, atol=1e-5)
+    np.testing.assert_allclose(one.parameters[0], other.parameters[0], rtol=0, atol=1e-5)
     # The children's models are close, but not every last step is taken.
     np.testing.assert_allclose(
         rows.predict_proba(X, scores), bins.predict_proba(X, scores), rtol=0, atol=0.05
@@ -422,12 +437,12 @@ def test_categories_are_divided_as_in_a_tree_on_rows():
     frame, y, scores = make_frame(600)
     frame = frame[["colour", "size", "known", "flag"]]
     rows, bins = (
-        CalibrationTree(histograms=mode, max_depth=1, **FIXED).fit(frame, y, scores)
-        for mode in (False, True)
+        CalibrationTree(tree_method=mode, max_depth=1, **FIXED).fit(frame, y, scores)
+        for mode in ("exact", "hist")
     )
-    assert rows.tree_.attribute[0] == bins.tree_.attribute[0] >= 0
-    assert np.array_equal(rows.tree_.branches, bins.tree_.branches)
-    assert np.array_equal(rows.tree_.n_rows, bins.tree_.n_rows)
+    assert rows.model_.attribute[0] == bins.model_.attribute[0] >= 0
+    assert np.array_equal(rows.model_.branches, bins.model_.branches)
+    assert np.array_equal(rows.model_.n_rows, bins.model_.n_rows)
     assert np.array_equal(rows.apply(frame), bins.apply(frame))
 
 
@@ -436,7 +451,7 @@ def same_regions(one, other, X):
 
     The numbers of the nodes differ: one is grown node by node, the other level by level.
     """
-    counts = [np.bincount(tree.tree_.attribute + 1) for tree in (one, other)]
+    counts = [np.bincount(tree.model_.attribute + 1) for tree in (one, other)]
     leaves = [tree.apply(X) for tree in (one, other)]
     pairs = np.unique(np.column_stack(leaves), axis=0)
     return np.array_equal(*counts) and len(pairs) == len(set(pairs[:, 0])) == len(set(pairs[:, 1]))
@@ -446,20 +461,21 @@ def same_regions(one, other, X):
 def test_splits_by_gain_ratio_are_those_of_a_tree_on_rows(n_classes):
     """They do not depend on node models, so that whole trees are the same."""
     X, y, scores = make_rows(900, n_classes=n_classes, round_to=1)
-    params = {**FIXED, "splits": "gain_ratio"}
+    params = {**FIXED, "criterion": "gain_ratio"}
     rows, bins = (
-        CalibrationTree(histograms=mode, **params).fit(X, y, scores) for mode in (False, True)
+        CalibrationTree(tree_method=mode, **params).fit(X, y, scores) for mode in ("exact", "hist")
     )
-    assert rows.get_n_leaves() > 5 and bins.splits_ == "gain_ratio"
+    assert rows.get_n_leaves() > 5 and bins.criterion_ == "gain_ratio"
     assert same_regions(rows, bins, X)
 
 
 def test_every_category_has_a_branch_as_in_a_tree_on_rows():
     frame, y, scores = make_frame(900)
     frame = frame[["colour", "size", "known", "flag"]]
-    params = {**FIXED, "splits": "gain_ratio"}
+    params = {**FIXED, "criterion": "gain_ratio"}
     rows, bins = (
-        CalibrationTree(histograms=mode, **params).fit(frame, y, scores) for mode in (False, True)
+        CalibrationTree(tree_method=mode, **params).fit(frame, y, scores)
+        for mode in ("exact", "hist")
     )
-    assert rows.tree_.n_children.max() == 3
+    assert rows.model_.n_children.max() == 3
     assert same_regions(rows, bins, frame)

@@ -130,7 +130,7 @@ def bins_arguments() -> dict[str, Any]:
     }
 
 
-def assembled_arguments() -> dict[str, Any]:
+def assemble_tree_arguments() -> dict[str, Any]:
     def numbers(*values: float) -> np.ndarray:
         return np.array(values, dtype=np.float64)
 
@@ -152,7 +152,7 @@ def assembled_arguments() -> dict[str, Any]:
         "branches": indices(0, 1),
         "error": numbers(5, 1, 1),
         "held_out_error": numbers(1, 0.25, 0.25),
-        "coefficients": np.ones((3, 2)),
+        "parameters": np.ones((3, 2)),
         "held_out": 2.0,
     }
 
@@ -168,7 +168,7 @@ ARGUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
     "distinct_values": distinct_arguments,
     "cuts": cuts_arguments,
     "put_into_bins": bins_arguments,
-    "assembled": assembled_arguments,
+    "assemble_tree": assemble_tree_arguments,
 }
 
 
@@ -201,7 +201,7 @@ ARRAYS = [pair for name in ARGUMENTS for pair in arrays(name)]
 # What is no mistake: more than is needed, fewer bins, any number of nodes or of values.
 OF_ANY_LENGTH = {
     ("route", "branches", "longer"),
-    ("assembled", "branches", "longer"),
+    ("assemble_tree", "branches", "longer"),
     ("sums", "parameters", "longer"),
     *(("put_into_bins", "cuts", change) for change in ("shorter", "longer", "empty")),
     *(("distinct_values", "values", change) for change in ("shorter", "longer", "empty")),
@@ -236,7 +236,10 @@ def test_arrays_of_other_lengths_are_refused(name, key, change):
 OF_ANY_WIDTH = {
     ("Chunk", "scores", "wider"),
     *(("predictions", "ancestor", change) for change in ("narrower", "wider", "without columns")),
-    *(("assembled", "coefficients", change) for change in ("narrower", "wider", "without columns")),
+    *(
+        ("assemble_tree", "parameters", change)
+        for change in ("narrower", "wider", "without columns")
+    ),
 }
 WIDTHS = [
     (name, key, change)
@@ -411,18 +414,18 @@ BAD = [
     ("put_into_bins", "more bins than a byte can tell apart", let("missing", 256)),
     ("put_into_bins", "codes must have one or two bytes", let("codes", np.zeros(5, dtype="u4"))),
     ("put_into_bins", "numbers of four or eight bytes", let("values", np.arange(5, dtype="f2"))),
-    ("assembled", "a parent comes after its child", put("parent", 1, 1)),
-    ("assembled", "a parent comes after its child", put("parent", 2, -1)),
-    ("assembled", "a child is out of range", put("first_child", 0, 2)),
-    ("assembled", "a child is out of range", put("first_child", 0, 0)),
-    ("assembled", "a child is out of range", put("first_child", 0, -1)),
-    ("assembled", "a child is out of range", put("attribute", 1, 0)),
-    ("assembled", "a child is out of range", put("n_children", 0, 3)),
-    ("assembled", "a child is out of range", put("n_children", 0, 0)),
-    ("assembled", "a child is out of range", put("n_children", 0, -1)),
-    ("assembled", "a leaf has no children", put("n_children", 1, 1)),
-    ("assembled", "categories are out of range", put("table_size", 0, 3)),
-    ("assembled", "categories are out of range", put("table", 0, 1)),
+    ("assemble_tree", "a parent comes after its child", put("parent", 1, 1)),
+    ("assemble_tree", "a parent comes after its child", put("parent", 2, -1)),
+    ("assemble_tree", "a child is out of range", put("first_child", 0, 2)),
+    ("assemble_tree", "a child is out of range", put("first_child", 0, 0)),
+    ("assemble_tree", "a child is out of range", put("first_child", 0, -1)),
+    ("assemble_tree", "a child is out of range", put("attribute", 1, 0)),
+    ("assemble_tree", "a child is out of range", put("n_children", 0, 3)),
+    ("assemble_tree", "a child is out of range", put("n_children", 0, 0)),
+    ("assemble_tree", "a child is out of range", put("n_children", 0, -1)),
+    ("assemble_tree", "a leaf has no children", put("n_children", 1, 1)),
+    ("assemble_tree", "categories are out of range", put("table_size", 0, 3)),
+    ("assemble_tree", "categories are out of range", put("table", 0, 1)),
 ]
 
 
@@ -450,17 +453,17 @@ def backwards(given: dict[str, Any]) -> None:
 
 
 ACCEPTED = [
-    ("assembled", put("missing", 0, 7)),
-    ("assembled", put("branches", 0, 7)),
-    ("assembled", backwards),
+    ("assemble_tree", put("missing", 0, 7)),
+    ("assemble_tree", put("branches", 0, 7)),
+    ("assemble_tree", backwards),
 ]
 # Sums of 32-bit numbers would overflow, or memory beyond the end be read.
 UNDEFINED = [
     ("best_splits", wide_states),
     ("route", put("first_child", 0, INT_MAX)),
     ("sums", put("first", 0, -(2**31))),
-    ("assembled", put("first_child", 0, INT_MAX)),
-    ("assembled", put("table", 0, INT_MAX)),
+    ("assemble_tree", put("first_child", 0, INT_MAX)),
+    ("assemble_tree", put("table", 0, INT_MAX)),
 ]
 
 

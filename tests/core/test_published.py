@@ -11,18 +11,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from caltree import _core
 from caltree._inputs.attributes import Attribute, Attributes
 from caltree._inputs.folds import make_folds
-from caltree._training.fit_tree import Made, _choose_alpha, make_tree
-from caltree._training.settings import Problem, Recipe
+from caltree._training import pruning as pruning_module
+from caltree._training.dataset import Dataset
+from caltree._training.fit_tree import FittedTree, fit_tree
+from caltree._training.pruning import choose_pruning
+from caltree._training.published import Boosting, PublishedEngine
+from caltree._training.settings import Settings, depth_limit
 
 from .. import spec
 from ..spec.boosting import rmse, softmax
@@ -33,19 +39,10 @@ from ..spec.tree import (
     missing_value_replacements,
     strengths_tried,
 )
+from ..support.histogram_cases import examples
 from ..support.trees import finished
 
 NONE = np.empty(0, dtype=np.uint32)
-
-
-def examples(number: int) -> settings:
-    return settings(
-        max_examples=number,
-        deadline=None,
-        derandomize=True,
-        database=None,
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-    )
 
 
 # -- Random cases ---------------------------------------------------------------------------------
@@ -88,19 +85,19 @@ class Case:
             weights,
         )
 
-    def problem(self) -> Problem:
+    def dataset(self) -> Dataset:
         known = [
             Attribute(f"x{a}", tuple(range(count)) if count else None, fill)
             for a, (count, fill) in enumerate(zip(self.n_categories, self.fills, strict=True))
         ]
-        return Problem(
-            known=Attributes(tuple(known), None),
+        return Dataset(
+            attributes=Attributes(tuple(known), None),
             matrix=self.X,
             labels=self.y.astype(np.uint16),
             n_classes=self.n_classes,
-            odds=np.asfortranarray(self.scores),
+            scores=np.asfortranarray(self.scores),
             offset=None,
-            raw=None,
+            uncalibrated=None,
             weights=None,
         )
 
@@ -195,7 +192,7 @@ def spec_tree(case: Case, rows: np.ndarray, iterations: int | None, **limits: An
 @dataclass(frozen=True)
 class CoreTree:
     structure: _core.Structure
-    models: _core.NodeModels
+    models: _core.FittedNodes
     arrays: dict[str, Any]
 
 
@@ -215,7 +212,7 @@ def core_tree(
     models = _core.fit_models(training, structure, rows, held_out, iterations, 200, 5, False, True)
     arrays = finished(structure, models)
     shape = (len(structure), case.n_classes, -1)
-    arrays["coefficients"] = arrays["coefficients"].reshape(shape)
+    arrays["coefficients"] = arrays.pop("parameters").reshape(shape)
     return CoreTree(structure, models, arrays)
 
 
@@ -373,26 +370,8 @@ def test_pruning_sequences_of_the_same_tree():
     assert outcomes[True] > 20 * outcomes[False]
 
 
-def recipe(**changes: Any) -> Recipe:
-    """How the published tree is made, but for the most iterations."""
-    published = {
-        "splits": "gain_ratio",
-        "node_models": "logitboost",
-        "min_samples_split": 16,
-        "min_samples_leaf": 2,
-        "max_depth": None,
-        "penalty": 0.05,
-        "max_bins": 255,
-        "histograms": False,
-        "boosting_iterations": None,
-        "max_boosting_iterations": 60,
-        "pruning": "cv",
-        "constant_scores_give_frequencies": False,
-        "objective": "rmse",
-        "do_no_harm": False,
-        "path_averaging": False,
-    }
-    return Recipe(**{**published, **changes})
+def published_settings(ccp_alpha: Any) -> Settings:
+    return Settings(("gain_ratio",), "rmse", ccp_alpha, path_averaging=False, do_no_harm=False)
 
 
 # Few different numbers, all with exact sums: ties, and alphas that fall, are the rule.
@@ -409,19 +388,44 @@ curves = alphas.flatmap(
 @given(alphas, st.lists(curves, min_size=1, max_size=3))
 def test_the_choice_of_the_pruning_strength(alphas, curves):
     sequences = [(np.array(a), np.square(e)) for a, e in curves]
-    chosen, (strengths, errors) = _choose_alpha(np.array(alphas), sequences, recipe())
+    # A tree of which nothing counts but its sequence.
+    trees: Any = SimpleNamespace(whole=(np.array(alphas), None), of_folds=sequences)
+    core = SimpleNamespace(pruning_sequence=lambda alphas, errors: (alphas, errors))
+    with patch.object(pruning_module, "_core", core):
+        pruning = choose_pruning(trees, published_settings("cv"), PublishedEngine.strength_of_root)
+    strengths, errors = pruning.path
     expected = strengths_tried(alphas, curves)
     np.testing.assert_allclose(strengths, expected[0], rtol=1e-15)
     np.testing.assert_allclose(errors * len(curves), expected[1], rtol=1e-15)
-    assert chosen == pytest.approx(best_strength(*expected), rel=1e-15)
+    assert pruning.alpha == pytest.approx(best_strength(*expected), rel=1e-15)
+    assert pruning.loss == errors.min()
 
 
 # -- The whole ------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Made:
+    """A tree of the core, and the number of iterations that was chosen."""
+
+    fitted: FittedTree
+    boosting_iterations: int
+
+
 def core_made(case: Case, iterations: int | None, pruning: Any, limits: dict[str, Any]) -> Made:
-    wanted = recipe(boosting_iterations=iterations, pruning=pruning, **limits)
-    return make_tree(case.problem(), case.folds(), wanted, None)
+    boosting = Boosting(
+        min_samples_split=limits["min_samples_split"],
+        min_samples_leaf=limits["min_samples_leaf"],
+        max_depth=depth_limit(limits["max_depth"]),
+        iterations=iterations,
+        max_iterations=60,
+        frequencies=False,
+    )
+    wanted = published_settings(pruning)
+    engine = PublishedEngine(
+        case.dataset(), case.folds(), boosting, prunes=wanted.needs_folds, n_jobs=None
+    )
+    return Made(fit_tree(engine, wanted), engine.iterations)
 
 
 def spec_made(case: Case, iterations: int | None, pruning: Any, limits: dict[str, Any]) -> SpecTree:
@@ -450,7 +454,7 @@ def test_the_whole_tree():
     )
     def check(case, iterations, pruning, limits):
         made = core_made(case, iterations, pruning, limits)
-        probabilities = made.tree.probabilities(case.X, np.asfortranarray(case.scores))
+        probabilities = made.fitted.model.probabilities(case.X, np.asfortranarray(case.scores))
         expected = spec_made(case, iterations, pruning, limits)
 
         def agrees(tree):
@@ -468,7 +472,7 @@ def test_the_whole_tree():
                 expected = spec_made(case, iterations, pruning, limits)
         if not agrees(expected) and pruning == "cv" and is_tie(made, expected):
             outcomes["another pruning strength"] += 1
-            pruning = made.alpha
+            pruning = made.fitted.ccp_alpha
             expected = spec_made(case, iterations, pruning, limits)
         if not agrees(expected):
             outcomes["shaky"] += 1
@@ -487,7 +491,7 @@ def test_the_whole_tree():
 def is_tie(made: Made, expected: SpecTree) -> bool:
     """Whether two pruning strengths are as good as each other but for rounding."""
     strengths, sums = expected.pruning_path
-    return sums[np.abs(strengths - made.alpha).argmin()] - sums.min() <= 1e-9
+    return sums[np.abs(strengths - made.fitted.ccp_alpha).argmin()] - sums.min() <= 1e-9
 
 
 # -- Ties between columns -------------------------------------------------------------------------
@@ -530,6 +534,6 @@ def test_constant_scores_leave_every_class_equally_likely(n_classes):
     published = {"min_samples_split": 16, "min_samples_leaf": 2, "max_depth": None}
     made = core_made(case, None, "cv", published)
     expected = spec_made(case, None, "cv", published)
-    assert (made.boosting_iterations, made.tree.n_nodes) == (0, 1)
+    assert (made.boosting_iterations, made.fitted.model.n_nodes) == (0, 1)
     assert (expected.boosting_iterations, expected.root.is_leaf) == (0, True)
-    np.testing.assert_array_equal(made.tree.coefficients, 0.0)
+    np.testing.assert_array_equal(made.fitted.model.parameters, 0.0)

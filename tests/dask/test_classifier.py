@@ -41,12 +41,12 @@ def test_a_frozen_classifier_is_calibrated_as_on_one_machine(client, n_classes, 
     X, y = plain_rows(n_classes)
     base = LinearSVC() if margins else GaussianNB()
     frozen = FrozenEstimator(base.fit(X[:200], y[:200]))
-    expected = LocalClassifier(frozen, LocalTree(histograms=True, **QUICK)).fit(X, y)
+    expected = LocalClassifier(frozen, LocalTree(tree_method="hist", **QUICK)).fit(X, y)
     rows = divided(X, SIZES)
     model = calibrated(frozen).fit(rows, divided(y, SIZES))
     assert fitted(model.calibrator_) == fitted(expected.calibrator_)
-    assert model.sketch_.to_dict() == expected.sketch_.to_dict()
-    assert model.n_features_in_ == 3 and model.score_methods_ == expected.score_methods_
+    assert model.fingerprint_.to_dict() == expected.fingerprint_.to_dict()
+    assert model.n_features_in_ == 3 and model.response_methods_ == expected.response_methods_
     for method in ("predict_proba", "predict_log_proba", "decision_function", "predict"):
         lazy = getattr(model, method)(rows)
         assert isinstance(lazy, da.Array)
@@ -60,27 +60,27 @@ def test_dataframes_weights_and_chosen_columns(client):
     weights = pd.Series(np.random.default_rng(0).integers(0, 3, 600).astype(float))
     weights[:250] = 0.0
     frozen = FrozenEstimator(GaussianNB().fit(X[:250], y[:250]))
-    tree = LocalTree(histograms=True, **QUICK)
+    tree = LocalTree(tree_method="hist", **QUICK)
     expected = LocalClassifier(frozen, tree, attributes=["c", "a"]).fit(X, y, weights)
     model = calibrated(frozen, attributes=["c", "a"])
     model.fit(*(divided(values, SIZES) for values in (X, y, weights)))
     assert list(model.calibrator_.feature_names_in_) == ["c", "a"]
     assert fitted(model.calibrator_) == fitted(expected.calibrator_)
-    assert model.sketch_.to_dict() == expected.sketch_.to_dict()
+    assert model.fingerprint_.to_dict() == expected.fingerprint_.to_dict()
     found = model.predict_proba(divided(X, SIZES))
     assert np.array_equal(found.compute(), expected.predict_proba(X))
 
 
 def test_a_class_that_no_calibration_row_has(client):
     X, y = plain_rows(3)
-    ready = GaussianNB().fit(X, y)
+    frozen = FrozenEstimator(GaussianNB().fit(X, y))
     some = y != "perhaps"
-    expected = LocalClassifier(FrozenEstimator(ready), LocalTree(histograms=True, **QUICK))
+    expected = LocalClassifier(frozen, LocalTree(tree_method="hist", **QUICK))
     sizes = (100, int(some.sum()) - 100)
     with pytest.warns(UserWarning, match="no calibration row has the classes"):
         expected.fit(X[some], y[some])
     with pytest.warns(UserWarning, match="no calibration row has the classes"):
-        model = calibrated(ready, cv="prefit")
+        model = calibrated(frozen)
         model.fit(divided(X[some], sizes), divided(y[some], sizes))
     assert model.classes_.tolist() == ["no", "perhaps", "yes"]
     rows = divided(X, SIZES)
@@ -102,7 +102,7 @@ def out_of_fold(X, y, weights, n_folds):
 def test_out_of_fold_scores_train_the_calibrator(client, make):
     X, y = plain_rows()
     scores, bayes = out_of_fold(X, y, None, 3)
-    tree = LocalTree(histograms=True, **QUICK)
+    tree = LocalTree(tree_method="hist", **QUICK)
     if make is DaskMargins:
         logs = np.log(scores)
         tree.set_params(score_type="margin").fit(X, y, logs[:, 1] - logs[:, 0])
@@ -114,7 +114,7 @@ def test_out_of_fold_scores_train_the_calibrator(client, make):
     if make is DaskMargins:
         # Logarithms are not quite undone by exponentials.
         assert model.calibrator_.score_type_ == "margin"
-        assert model.calibrator_.tree_.attribute.tolist() == tree.tree_.attribute.tolist()
+        assert model.calibrator_.model_.attribute.tolist() == tree.model_.attribute.tolist()
     else:
         assert fitted(model.calibrator_) == fitted(tree)
         assert np.array_equal(found, tree.predict_proba(X, bayes.predict_proba(X)))
@@ -125,7 +125,7 @@ def test_weights_go_to_the_classifier_too(client):
     weights = np.random.default_rng(0).integers(0, 3, 600).astype(float)
     keep = weights > 0
     scores, bayes = out_of_fold(X[keep], y[keep], weights[keep], 2)
-    tree = LocalTree(histograms=True, **QUICK).fit(X[keep], y[keep], scores, weights[keep])
+    tree = LocalTree(tree_method="hist", **QUICK).fit(X[keep], y[keep], scores, weights[keep])
     model = calibrated(DaskBayes(), cv=2)
     otherwise = da.from_array(y, chunks=100), da.from_array(weights, chunks=500)
     model.fit(da.from_array(X, chunks=(SIZES, 2)), *otherwise)
@@ -163,8 +163,8 @@ def test_lightgbm(client):
         ({"estimator": FrozenEstimator(GaussianNB())}, NotFittedError, "is not fitted"),
         ({"calibrator": PlattScaling()}, TypeError, r"PlattScaling does not take Dask.*use caltr"),
         ({"calibrator": LogisticRegression()}, TypeError, "calibrator must have fit"),
-        ({"cv": 1}, ValueError, "cv must be 'prefit' or a whole number from 2"),
-        ({"score_method": "none"}, ValueError, "score_method must be one of"),
+        ({"cv": 1}, ValueError, "cv must be a whole number from 2"),
+        ({"response_method": "none"}, ValueError, "response_method must be one of"),
         ({"attributes": [3]}, ValueError, "attributes has the index 3, but X has 3 columns"),
     ],
     ids=str,

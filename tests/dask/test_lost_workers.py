@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from caltree import CalibrationTree
-from caltree._histogram.chunk import histograms
+from caltree._histogram.queries import BestSplits
 from caltree.dask import CalibrationTree as DaskTree
 from caltree.dask.pool import DaskPool
 
@@ -22,7 +22,7 @@ N_ROWS = 600
 
 @pytest.fixture(scope="module")
 def local():
-    return CalibrationTree(histograms=True, **PARAMS).fit(*make_rows(N_ROWS))
+    return CalibrationTree(tree_method="hist", **PARAMS).fit(*make_rows(N_ROWS))
 
 
 def some_rows(which, block_info):
@@ -40,14 +40,15 @@ def collections(make=some_rows):
 
 
 def test_with_all_that_it_knew(client, local, monkeypatch):
-    ask, asked = DaskPool.total, []
+    total, searches = DaskPool.total, []
 
-    def ask_fewer_workers(pool, question, *given, **options):
-        asked.append(question)
-        if asked.count(histograms) == 2 and question is histograms:
-            # By now every row has gone some way through the trees.
-            os.kill(min(client.run(os.getpid).values()), signal.SIGKILL)
-        return ask(pool, question, *given, **options)
+    def ask_fewer_workers(pool, query):
+        if isinstance(query, BestSplits):
+            searches.append(query)
+            if len(searches) == 2:
+                # By now every row has gone some way through the trees.
+                os.kill(min(client.run(os.getpid).values()), signal.SIGKILL)
+        return total(pool, query)
 
     monkeypatch.setattr(DaskPool, "total", ask_fewer_workers)
     before = set(client.run(os.getpid).values())

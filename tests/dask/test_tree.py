@@ -20,7 +20,7 @@ SIZES = (150, 1, 249, 200)
 def trees(X, y, scores, weights=None, sizes=SIZES, **params):
     """The tree of the plain rows, and that of the same rows in partitions."""
     params = {**QUICK, **params}
-    local = CalibrationTree(histograms=True, **params).fit(X, y, scores, weights)
+    local = CalibrationTree(tree_method="hist", **params).fit(X, y, scores, weights)
     parts = [divided(values, sizes) for values in (X, y, scores, weights)]
     return local, DaskTree(**params).fit(*parts)
 
@@ -33,14 +33,14 @@ def test_arrays_however_divided(sizes):
 
 
 def test_the_default_tree():
-    local, tree = trees(*make_rows(600), max_depth=None, cv=5, pruning="cv")
-    assert local.get_n_leaves() > 2 and len(local.levels_) > 2
+    local, tree = trees(*make_rows(600), max_depth=None, cv=5, ccp_alpha="cv")
+    assert local.get_n_leaves() > 2 and len(local.selection_.candidates) > 2
     assert fitted(tree) == fitted(local)
 
 
 def test_pieces_across_and_pieces_along():
     X, y, scores = make_rows(600)
-    local = CalibrationTree(histograms=True, **QUICK).fit(X, y, scores)
+    local = CalibrationTree(tree_method="hist", **QUICK).fit(X, y, scores)
     parts = da.from_array(X, chunks=(250, 2)), da.from_array(y, chunks=100), da.from_array(scores)
     assert fitted(DaskTree(**QUICK).fit(*parts)) == fitted(local)
 
@@ -82,7 +82,7 @@ def test_partitions_of_one_class():
 
 @pytest.mark.parametrize(
     "params",
-    [{"objective": "log_loss"}, {"random_state": 7, "max_bins": 8}, {"splits": "gain_ratio"}],
+    [{"scoring": "log_loss"}, {"random_state": 7, "max_bins": 8}, {"criterion": "gain_ratio"}],
     ids=str,
 )
 def test_parameters(params):

@@ -1,4 +1,4 @@
-"""What a tree on a cluster refuses, and what it says then."""
+"""Parameters and rows that a tree on a cluster refuses, and the messages."""
 
 import dask.array as da
 import dask.dataframe as dd
@@ -54,13 +54,9 @@ def test_other_partitions():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"histograms": False}, r"caltree.dask.CalibrationTree grows on histograms: .*False"),
-        (
-            {"node_models": "logitboost", "splits": "gain_ratio"},
-            r"it needs node_models='shrunken'.*got node_models='logitboost'",
-        ),
+        ({"tree_method": "exact"}, "caltree.dask.CalibrationTree grows on histograms: .*'exact'"),
         ({"cv": [([0], [1])]}, r"cv must be a whole number from 2"),
-        ({"penalty": -1}, "penalty must be"),
+        ({"l2_regularization": -1}, "l2_regularization must be"),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )

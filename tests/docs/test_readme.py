@@ -17,7 +17,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 def test_the_code_prints_what_is_shown(tmp_path, monkeypatch):
     pytest.importorskip("pandas")
     monkeypatch.chdir(tmp_path)
-    assert assert_prints_what_is_shown(README, "README.md") == 7
+    assert assert_prints_what_is_shown(README, "README.md") == 8
 
 
 def test_the_demonstration_prints_what_is_shown(tmp_path, monkeypatch):

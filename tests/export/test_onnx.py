@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from caltree import CalibrationForest, IdentityCalibrator
-from caltree.export.onnx.api import to_onnx
+from caltree.export.onnx import to_onnx
 
 from ..support.export_cases import CASES, fitted, hostile_rows
 from ..support.forests import few
@@ -34,7 +34,7 @@ def test_single_precision_loses_the_last_digits(name):
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-7)
 
 
-@pytest.mark.parametrize("name", ["averaged", "platt", "left alone"])
+@pytest.mark.parametrize("name", ["averaged", "platt", "uncalibrated"])
 def test_small_probabilities_keep_their_digits(name):
     calibrator = fitted(name)
     table, _ = hostile_rows(name, 2000)
@@ -50,8 +50,8 @@ def test_small_probabilities_keep_their_digits(name):
 def test_a_forest_of_a_hundred_trees_that_split_on_scores(n_classes):
     X, y, scores = make_rows(2000, n_classes)
     forest = CalibrationForest(random_state=0, max_depth=8).fit(X[:500], y[:500], scores[:500])
-    assert forest.forest_.n_trees == 100
-    assert (forest.forest_.attribute >= X.shape[1]).any()
+    assert forest.model_.n_trees == 100
+    assert (forest.model_.attribute >= X.shape[1]).any()
     found = probabilities(to_onnx(forest, dtype="float64"), X, scores, np.float64)
     np.testing.assert_allclose(found, forest.predict_proba(X, scores), rtol=0, atol=1e-12)
 
@@ -73,7 +73,7 @@ def test_probabilities_that_sum_to_one_but_for_rounding_stay_as_they_are():
     assert np.array_equal(found[0], scores[0])
 
 
-@pytest.mark.parametrize("name", ["averaged", "forest, ten classes", "left alone", "isotonic"])
+@pytest.mark.parametrize("name", ["averaged", "forest, ten classes", "uncalibrated", "isotonic"])
 @pytest.mark.parametrize("n_rows", [0, 1, 2])
 def test_few_rows(name, n_rows):
     calibrator = fitted(name)

@@ -28,8 +28,9 @@ from caltree import (
     IdentityCalibrator,
     IsotonicScaling,
     PlattScaling,
+    PublishedCalibrationTree,
 )
-from caltree.export.onnx.converter import register_converter
+from caltree.export.onnx import register_converter
 
 from ..support.classifiers import Told
 from ..support.onnx_cases import checked
@@ -116,7 +117,7 @@ def test_the_best_classifier_of_a_search():
 @pytest.mark.filterwarnings("ignore:Attribute `prob[AB]_` was deprecated:FutureWarning")
 def test_margins(estimator, n_classes):
     X, y = make_data(n_classes)
-    model = calibrated(estimator, score_method="decision_function").fit(X, y)
+    model = calibrated(estimator, response_method="decision_function").fit(X, y)
     assert_converted(model, X)
 
 
@@ -124,7 +125,7 @@ def test_margins(estimator, n_classes):
     "calibrator",
     [
         CalibrationTree(),
-        CalibrationTree.published(),
+        PublishedCalibrationTree(),
         CalibrationForest(20, random_state=0, max_depth=4),
         PlattScaling(),
         IsotonicScaling(),
@@ -310,7 +311,7 @@ def test_what_cannot_be_converted():
 def test_margins_that_skl2onnx_does_not_give():
     X, y = make_data()
     model = calibrated(GaussianNB()).fit(X, y)
-    model.score_methods_ = ["decision_function"]
+    model.response_methods_ = ["decision_function"]
     with pytest.raises(ValueError, match="skl2onnx cannot give decision_function of GaussianNB"):
         skl2onnx.to_onnx(model, X[:1])
 

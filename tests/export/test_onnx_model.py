@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 import caltree
 from caltree import CalibrationTree, IsotonicScaling, PlattScaling
 from caltree.export.onnx import checks as onnx_checks
-from caltree.export.onnx.api import to_onnx
+from caltree.export.onnx import to_onnx
 
 from ..support.classifiers import Told
 from ..support.forests import few
@@ -32,10 +32,10 @@ def hostile_frame(n_rows=300):
 
 def with_categories(tree, categories):
     """A tree whose first attribute has other categories."""
-    columns = tree.tree_.attributes.columns
+    columns = tree.model_.attributes.columns
     first = replace(columns[0], categories=categories)
-    known = replace(tree.tree_.attributes, columns=(first, *columns[1:]))
-    tree.tree_ = replace(tree.tree_, attributes=known)
+    known = replace(tree.model_.attributes, columns=(first, *columns[1:]))
+    tree.model_ = replace(tree.model_, attributes=known)
     return tree
 
 

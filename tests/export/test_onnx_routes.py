@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from caltree import CalibrationTree
-from caltree._fitted.model import TreeModel
+from caltree._fitted.model import FittedModel
 from caltree._inputs.attributes import Attribute, Attributes
-from caltree.export.onnx.api import to_onnx
+from caltree.export.onnx import to_onnx
 
 from ..support.onnx_cases import MISSING, probabilities
 from ..support.trees import fixed_tree
@@ -54,7 +54,8 @@ def random_tree(seed, n_classes):
     attribute, threshold, first, count, missing, table, weight = columns
     whole = {"attribute": attribute, "first_child": first, "n_children": count, "table": table}
     zeros = np.zeros(n_nodes)
-    return TreeModel(
+    n_states = 1 if n_classes == 2 else n_classes
+    return FittedModel(
         Attributes(COLUMNS, tuple(column.name for column in COLUMNS)),
         **{name: values.astype(np.int32) for name, values in whole.items()},
         threshold=threshold.astype(float),
@@ -64,7 +65,10 @@ def random_tree(seed, n_classes):
         missing_rows=zeros,
         n_rows=zeros,
         gain=zeros,
-        coefficients=rng.normal(size=(n_nodes, n_classes, 1 + (n_classes if n_classes > 2 else 1))),
+        parameters=rng.normal(size=(n_nodes, n_states, 1 + n_states)),
+        roots=np.zeros(1, dtype=np.int32),
+        n_scores=n_states,
+        offset=False,
     )
 
 
@@ -93,8 +97,7 @@ def test_any_tree(n_classes):
     calibrator.fit(np.zeros((40, 1)), np.arange(40) % n_classes, scores[:40])
     n_shared = 0
     for seed in range(60):
-        calibrator.tree_ = random_tree(seed, n_classes)
-        calibrator.tree_._check()
+        calibrator.model_ = FittedModel.from_dict(random_tree(seed, n_classes).to_dict())
         model = to_onnx(calibrator, dtype="float64", missing_text=MISSING)
         found = probabilities(model, table, scores, np.float64)
         expected = calibrator.predict_proba(table, scores)
@@ -115,15 +118,15 @@ def has_shared_node(model):
     return False
 
 
-@pytest.mark.parametrize("splits", ["residual", "gain_ratio"])
-def test_many_categories(splits):
+@pytest.mark.parametrize("criterion", ["residual", "gain_ratio"])
+def test_many_categories(criterion):
     rng = np.random.default_rng(0)
     towns = rng.integers(0, 400, 8000)
     X = pd.DataFrame({"town": [f"t{town}" for town in towns], "size": rng.random(8000)})
     scores = rng.random(8000)
     shift = rng.normal(scale=2.0, size=400)[towns] * (X["size"].to_numpy() > 0.5)
     y = rng.random(8000) < 1 / (1 + np.exp(-np.log(scores / (1 - scores)) - shift))
-    tree = fixed_tree(splits=splits, min_samples_split=50).fit(X, y, scores)
+    tree = fixed_tree(criterion=criterion, min_samples_split=50).fit(X, y, scores)
     assert tree.get_n_leaves() > 20
     found = probabilities(to_onnx(tree, dtype="float64"), X, scores, np.float64)
     np.testing.assert_allclose(found, tree.predict_proba(X, scores), rtol=0, atol=1e-12)
@@ -133,7 +136,7 @@ def test_numbers_of_single_precision_at_the_cuts():
     X = np.array([[0.1], [0.1], [0.3], [0.3]] * 20)
     y = np.array([0, 1, 1, 1] * 20)
     tree = fixed_tree().fit(X, y, scores=[0.5] * 80)
-    cut = tree.tree_.threshold[0]
+    cut = tree.model_.threshold[0]
     near = np.float32([cut, np.nextafter(np.float32(cut), np.float32(1))])
     near = np.append(near, np.nextafter(np.float32(cut), np.float32(-1)))[:, np.newaxis]
     found = probabilities(to_onnx(tree), near, [0.5] * 3, np.float32)

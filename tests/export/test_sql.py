@@ -9,10 +9,10 @@ import pytest
 
 from caltree import CalibrationForest, CalibrationTree, IdentityCalibrator, PlattScaling
 from caltree.export.sql.dialects import DIALECTS
-from tests.support.trees import fixed_tree, make_rows
 
 from ..support.databases import DuckDB
 from ..support.export_cases import CASES, fitted, hostile_rows
+from ..support.trees import fixed_tree, make_rows
 
 TOLERANCE = 1e-12
 FULL_SIZE = ["averaged", "leaves, ten classes"]
@@ -98,9 +98,9 @@ def chain(depth, missing):
         "n_rows": np.ones(n_nodes),
         "gain": np.zeros(n_nodes),
         "weight": leaf.astype(float),
-        "coefficients": random.normal(size=(n_nodes, 2, 2)),
+        "parameters": random.normal(size=(n_nodes, 1, 2)),
     }
-    tree.tree_ = replace(tree.tree_, **arrays)
+    tree.model_ = replace(tree.model_, **arrays)
     return tree, X, scores
 
 
@@ -127,9 +127,9 @@ def test_a_forest_splits_on_tiny_scores_too(database):
     margins = np.log(scores[:, 1:] / scores[:, :1])
     forest = CalibrationForest(n_estimators=10, score_type="margin", random_state=0)
     forest.fit(X, y, margins)
-    on_scores = forest.forest_.attribute >= 3
+    on_scores = forest.model_.attribute >= 3
     assert on_scores.any()
-    forest.forest_.threshold[on_scores] = 0.0
+    forest.model_.threshold[on_scores] = 0.0
     tiny = np.random.default_rng(0).choice([1e-250, -1e-250, 0.0, 5e-324], margins.shape)
     assert_equal_in(database, forest, X, tiny)
 

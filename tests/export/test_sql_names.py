@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caltree import CalibrationTree, IdentityCalibrator, IsotonicScaling
-from caltree.export.sql.dialects import DIALECTS, unused
-from tests.support.trees import fixed_tree
+from caltree import IdentityCalibrator, IsotonicScaling, PublishedCalibrationTree
+from caltree.export.sql.dialects import DIALECTS, unused_name
 
 from ..support.databases import Sqlite
 from ..support.export_cases import INJECTION
+from ..support.trees import fixed_tree
 
 TEXTS = ["O'Hara", "'; DROP TABLE t; --", "back\\slash", "\\'", "two\nlines\r\n", "tab\t", "%s %%"]
 TEXTS += ["Zoë", "😀", '"', "`", "", " ", "a''b", "$1", ":name", "?", "{}", "/* */", "--"]
@@ -59,7 +59,7 @@ def test_names_of_columns_and_tables(database, name):
     expected = tree.predict_proba(pd.DataFrame({name: values}), np.full(80, 0.5))[:, 1]
     np.testing.assert_allclose(answers(database, tree, name), expected, rtol=0, atol=1e-12)
     columns = tree.to_sql(database.dialect, scores="p")
-    origin = DIALECTS[database.dialect].quoted(name)
+    origin = DIALECTS[database.dialect].quote(name)
     alone = sorted(database.run(f"SELECT row, {columns[1]} FROM {origin}"))
     np.testing.assert_allclose([row[1] for row in alone], expected, rtol=0, atol=1e-12)
 
@@ -189,14 +189,14 @@ def test_splits_with_one_way_only(database):
     largest = np.finfo(np.float64).max
     numbers = np.arange(80.0)
     all_left = split_tree(numbers, numbers < 40)
-    all_left.tree_.threshold[0], all_left.tree_.missing[0] = largest, 0
+    all_left.model_.threshold[0], all_left.model_.missing[0] = largest, 0
     texts = ["red", "blue"] * 40
     one_branch = split_tree(texts, [text == "red" for text in texts])
-    one_branch.tree_.branches[:], one_branch.tree_.missing[0] = 1, 1
+    one_branch.model_.branches[:], one_branch.model_.missing[0] = 1, 1
     nothing = split_tree(numbers, numbers < 40)
-    empty = replace(nothing.tree_.attributes.columns[0], categories=(), fill=0.0)
-    nothing.tree_ = replace(
-        nothing.tree_, attributes=replace(nothing.tree_.attributes, columns=(empty,))
+    empty = replace(nothing.model_.attributes.columns[0], categories=(), fill=0.0)
+    nothing.model_ = replace(
+        nothing.model_, attributes=replace(nothing.model_.attributes, columns=(empty,))
     )
     for name, tree, column in (
         ("numbers", all_left, [1.0, np.nan, 1e308]),
@@ -215,7 +215,7 @@ def test_values_next_to_a_threshold(database):
     rows, trees = [], []
     for value in values.tolist():
         tree = split_tree([value, value + 1.0] * 40, [True, False] * 40)
-        tree.tree_.threshold[0] = value
+        tree.model_.threshold[0] = value
         trees.append(tree)
         rows += [value, math.nextafter(value, math.inf), math.nextafter(value, -math.inf)]
     store(database, rows)
@@ -249,7 +249,7 @@ def test_bigquery_reads_texts_and_names(text):
     literal = sqlglot.parse_one(f"SELECT {dialect.string(text)}", read="bigquery").expressions[0]
     assert literal.name == text
     if text and "." not in text:  # with a dot it would be the name of a table
-        column = sqlglot.parse_one(f"SELECT {dialect.quoted(text)}", read="bigquery")
+        column = sqlglot.parse_one(f"SELECT {dialect.quote(text)}", read="bigquery")
         assert column.expressions[0].name == text
 
 
@@ -300,8 +300,8 @@ def test_results_have_different_names():
 
 
 def test_a_name_that_is_taken_is_changed():
-    assert unused("a", ["A", "a_2"]) == "a_3"
-    assert unused("a" * 9, ["a" * 5], longest=5) == "aaa_2"
+    assert unused_name("a", ["A", "a_2"]) == "a_3"
+    assert unused_name("a" * 9, ["a" * 5], longest=5) == "aaa_2"
 
 
 def identity():
@@ -320,7 +320,7 @@ def test_a_dialect_that_is_not_known():
 def test_scores_that_are_too_many():
     with pytest.raises(ValueError, match="scores names 3 columns, but the calibrator was fitted"):
         identity().to_sql(scores=["a", "b", "c"])
-    published = CalibrationTree.published().fit(
+    published = PublishedCalibrationTree().fit(
         np.zeros((20, 1)), [0, 1] * 10, np.full((20, 2), 0.5)
     )
     with pytest.raises(ValueError, match="scores names 1 columns"):

@@ -8,13 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caltree import CalibrationTree
 from caltree._fitted import conditions as words
 from caltree._fitted.conditions import Limits
-from caltree._fitted.model import TreeModel
+from caltree._fitted.model import FittedModel
 from caltree._inputs.attributes import Attribute, Attributes
 
-from ..support.trees import fixed_tree, make_frame
+from ..support.trees import both_engines, make_frame
 
 NUMBER = Attribute("a", None)
 COLOURS = Attribute("colour", ("red", "green", "blue"))
@@ -79,7 +78,7 @@ def chain(splits):
             branches += cut
         if missing is not None:
             arrays["missing"][node], missing_rows[node] = missing, 1.0
-    return TreeModel(
+    return FittedModel(
         Attributes(columns, None),
         **{name: array.astype(np.int32) for name, array in arrays.items()},
         threshold=threshold,
@@ -88,7 +87,10 @@ def chain(splits):
         n_rows=np.ones(n_nodes),
         gain=np.zeros(n_nodes),
         weight=np.zeros(n_nodes),
-        coefficients=np.zeros((n_nodes, 2, 2)),
+        parameters=np.zeros((n_nodes, 1, 2)),
+        roots=np.zeros(1, dtype=np.int32),
+        n_scores=1,
+        offset=False,
     )
 
 
@@ -119,7 +121,9 @@ def test_conditions_on_one_attribute_are_merged(splits, last, before_last):
 
 def test_a_branch_is_the_last_condition_alone():
     tree = chain([(0, 3.0, None), (0, 5.0, 0)])
-    assert words.branches(tree, 2, NO_GAPS) == ["a <= 5 or missing", "a > 5"]
+    expected = ["a <= 5 or missing", "a > 5"]
+    assert words.branches(tree, 2, NO_GAPS) == words.branches(tree, 2) == expected
+    assert words.branches(tree, 2, spell=str.upper) == ["A <= 5 or missing", "A > 5"]
 
 
 def test_missing_values_at_hand_are_told_of_even_if_training_had_none():
@@ -140,16 +144,16 @@ def fulfils(limits, values, is_nominal):
     return known | (missing & bool(limits.is_missing))
 
 
-@pytest.mark.parametrize("make", [fixed_tree, CalibrationTree.published], ids=["ours", "published"])
+@both_engines
 @settings(max_examples=8, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 10_000))
 def test_the_words_divide_the_rows_as_the_tree_does(make, seed):
     frame, y, scores = make_frame(200, seed=seed)
-    tree = make(max_depth=4, pruning=None, boosting_iterations=1).fit(frame, y, scores)
-    matrix, leaf = tree.tree_.attributes.encode(frame), tree.apply(frame)
-    nominal = [bool(column.categories) for column in tree.tree_.attributes.columns]
-    for node, limits in words.regions(tree.tree_, np.isnan(matrix).any(axis=0)).items():
-        if tree.tree_.attribute[node] >= 0:
+    tree = make(max_depth=4).fit(frame, y, scores)
+    matrix, leaf = tree.model_.attributes.encode(frame), tree.apply(frame)
+    nominal = [bool(column.categories) for column in tree.model_.attributes.columns]
+    for node, limits in words.regions(tree.model_, np.isnan(matrix).any(axis=0)).items():
+        if tree.model_.attribute[node] >= 0:
             continue
         inside = np.ones(len(frame), dtype=bool)
         for attribute, own in limits.items():

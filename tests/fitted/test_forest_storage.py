@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from caltree import CalibrationForest, CalibrationTree
 
-from ..support.forests import assert_survives, calibrated_rows, few, left_alone, same_forest
+from ..support.forests import assert_survives, calibrated_rows, few, same_forest
 from ..support.trees import assert_probabilities, make_frame, make_rows
 
 # Storage
@@ -38,10 +38,10 @@ def test_a_file_keeps_the_forest(tmp_path, n_classes, score_type):
     assert vars(again).keys() == vars(forest).keys()
 
 
-def test_a_forest_that_leaves_alone_survives():
+def test_a_forest_that_stays_uncalibrated_survives():
     X, y, scores = calibrated_rows(400, 3, 0)
     forest = few().fit(X, y, scores)
-    assert left_alone(forest) == 1.0
+    assert forest.selection_.chosen == "uncalibrated"
     assert_survives(forest, X, scores)
 
 
@@ -67,8 +67,8 @@ def stored():
     y = (rng.random(200) < expit(odds + shift)).astype(int)
     frame = pd.DataFrame({"number": number, "colour": colour})
     forest = CalibrationForest(2, random_state=2, max_depth=2).fit(frame, y, expit(odds))
-    assert forest.forest_.attribute[0] == 0 and 1 in forest.forest_.attribute
-    assert sum(row["share"] for row in forest.selection_[1:]) > 0
+    assert forest.model_.attribute[0] == 0 and 1 in forest.model_.attribute
+    assert forest.selection_.chosen == "local"
     return forest.to_dict()
 
 
@@ -93,43 +93,44 @@ MALFORMED = [
     (("classes",), [1, 0], "sorted"),
     (("n_scores",), 3, "3 scores for 2 classes"),
     (("n_scores",), 4, "takes 4 scores, but has node models of 1"),
+    (("chosen",), {"criterion": "residual"}, "chosen of a stored forest must be empty"),
+    (("chosen",), None, "chosen of a stored calibrator must be a dict"),
     (("selection",), [], "selection"),
-    (("selection",), None, "selection"),
-    (("selection", 0), {"candidate": "global", "loss": 0.1, "chosen": True}, "shares"),
-    (("selection", 0, "share"), "half", "selection"),
-    (("forest",), None, "keys"),
-    (("forest", "extra"), 1, "keys"),
-    (("forest", "attribute"), [], "attribute"),
-    (("forest", "attribute", 0), 3, "lacks"),
-    (("forest", "attribute", 0), -2, "lacks"),
-    (("forest", "attribute", 0), -1, "exactly one tree"),
-    (("forest", "attribute", 0), 1, "table"),
-    (("forest", "attribute", 0), 0.0, None),
-    (("forest", "attribute", 0), 2**40, "out of range"),
-    (("forest", "first_child", 0), 0, "children it cannot have"),
-    (("forest", "n_children", 0), 10**9, "children it cannot have"),
-    (("forest", "first_child", 0), 2, "exactly one tree"),
-    (("forest", "n_children", 0), 3, "3 parts"),
-    (("forest", "missing", 0), 2, "child it lacks"),
-    (("forest", "missing", 0), -1, "child it lacks"),
-    (("forest", "threshold"), [0.0], "entries"),
-    (("forest", "threshold", 0), float("inf"), "not finite"),
-    (("forest", "n_rows", 0), float("nan"), "not finite"),
-    (("forest", "branches"), [], "table"),
-    (("forest", "branches", 0), 2, "child it lacks"),
-    (("forest", "parameters", 0, 0, 0), 1e201, "beyond any"),
-    (("forest", "parameters", 0, 0, 0), float("nan"), "not finite"),
-    (("forest", "parameters"), [[[0.0, 1.0]]], "entries"),
-    (("forest", "roots"), [0], "exactly one tree"),
-    (("forest", "roots", 0), 1, "rise from 0"),
-    (("forest", "roots", 1), 0, "rise from 0"),
-    (("forest", "roots", 1), 10**6, "exactly one tree"),
-    (("forest", "roots", 1), 1, "children it cannot have"),
-    (("forest", "weight"), [1.0], "entries"),
-    (("forest", "weight", 0), -0.5, "negative"),
-    (("forest", "weight", 0), 7.0, "no more than 1"),
-    (("forest", "weight", -1), 0.9, "the same sum"),
-    (("forest", "attributes", "columns"), [], "attributes"),
+    (("selection", "candidates", 0), {"name": "global", "loss": 0.1}, "weights from 0 to 1"),
+    (("selection", "candidates", 0, "weight"), "half", "weights from 0 to 1"),
+    (("model",), None, "keys"),
+    (("model", "extra"), 1, "keys"),
+    (("model", "attribute"), [], "attribute"),
+    (("model", "attribute", 0), 3, "lacks"),
+    (("model", "attribute", 0), -2, "lacks"),
+    (("model", "attribute", 0), -1, "exactly one tree"),
+    (("model", "attribute", 0), 1, "table"),
+    (("model", "attribute", 0), 0.0, None),
+    (("model", "attribute", 0), 2**40, "out of range"),
+    (("model", "first_child", 0), 0, "children it cannot have"),
+    (("model", "n_children", 0), 10**9, "children it cannot have"),
+    (("model", "first_child", 0), 2, "exactly one tree"),
+    (("model", "n_children", 0), 3, "3 parts"),
+    (("model", "missing", 0), 2, "child it lacks"),
+    (("model", "missing", 0), -1, "child it lacks"),
+    (("model", "threshold"), [0.0], "entries"),
+    (("model", "threshold", 0), float("inf"), "not finite"),
+    (("model", "n_rows", 0), float("nan"), "not finite"),
+    (("model", "branches"), [], "table"),
+    (("model", "branches", 0), 2, "child it lacks"),
+    (("model", "parameters", 0, 0, 0), 1e201, "beyond any"),
+    (("model", "parameters", 0, 0, 0), float("nan"), "not finite"),
+    (("model", "parameters"), [[[0.0, 1.0]]], "entries"),
+    (("model", "roots"), [0], "exactly one tree"),
+    (("model", "roots", 0), 1, "rise from 0"),
+    (("model", "roots", 1), 0, "rise from 0"),
+    (("model", "roots", 1), 10**6, "rise from 0"),
+    (("model", "roots", 1), 1, "children it cannot have"),
+    (("model", "weight"), [1.0], "entries"),
+    (("model", "weight", 0), -0.5, "negative"),
+    (("model", "weight", 0), 7.0, "no more than 1"),
+    (("model", "weight", -1), 0.9, "the same sum"),
+    (("model", "attributes", "columns"), [], "attributes"),
 ]
 
 
@@ -143,9 +144,9 @@ def test_malformed_forests_are_refused(stored, path, value, message):
 @pytest.mark.parametrize("parameters", [1, 2])
 def test_node_models_of_another_shape_are_refused(stored, parameters):
     shape = {1: [[0.0]], 2: [[0.0, 1.0]] * 2}[parameters]
-    n_nodes = len(stored["forest"]["attribute"])
-    changed = replaced(stored, ("forest", "parameters"), [shape] * n_nodes)
-    with pytest.raises(ValueError, match=r"no known shape|other node models"):
+    n_nodes = len(stored["model"]["attribute"])
+    changed = replaced(stored, ("model", "parameters"), [shape] * n_nodes)
+    with pytest.raises(ValueError, match="no known shape"):
         CalibrationForest.from_dict(changed)
 
 
@@ -171,12 +172,13 @@ junk = st.recursive(
     st.none() | st.booleans() | numbers | st.sampled_from(["", "red", "logit", "number"]),
     lambda inner: (
         st.lists(inner, max_size=5)
-        | st.dictionaries(st.sampled_from(["name", "fill", "share", ""]), inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["name", "fill", "weight", ""]), inner, max_size=3)
     ),
     max_leaves=6,
 )
 
 
+@pytest.mark.filterwarnings("ignore:X has feature names:UserWarning")
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(data=st.data())
 def test_a_mutated_forest_is_refused_or_predicts(stored, data):
@@ -210,27 +212,34 @@ def test_a_mutated_forest_is_refused_or_predicts(stored, data):
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        (("selection", 0, "share"), 0.5),
-        (("selection", 0, "share"), 2),
-        (("selection", 0, "share"), -1.0),
-        (("selection", 0, "share"), float("nan")),
-        pytest.param(("selection", 0, "share"), 10**400, id="huge"),
-        (("selection", 0, "loss"), float("nan")),
+        (("selection", "candidates", 0, "weight"), 0.5),
+        (("selection", "candidates", 0, "weight"), 2),
+        (("selection", "candidates", 0, "weight"), -1.0),
+        (("selection", "candidates", 0, "weight"), float("nan")),
+        pytest.param(("selection", "candidates", 0, "weight"), 10**400, id="huge"),
+        (("selection", "candidates", 0, "loss"), float("nan")),
+        (("selection", "loss"), float("nan")),
     ],
 )
-def test_shares_that_do_not_add_up_are_refused(stored, path, value):
-    with pytest.raises(ValueError, match=r"share|loss|selection says"):
+def test_weights_that_do_not_add_up_are_refused(stored, path, value):
+    with pytest.raises(ValueError, match=r"weights|losses"):
         CalibrationForest.from_dict(replaced(stored, path, value))
 
 
-def test_weights_that_leave_another_share_to_the_scores_are_refused(stored):
-    halved = [weight / 2 for weight in stored["forest"]["weight"]]
+def test_another_weight_of_the_uncalibrated_probabilities_is_refused(stored):
+    halved = [weight / 2 for weight in stored["model"]["weight"]]
     with pytest.raises(ValueError, match="but selection says"):
-        CalibrationForest.from_dict(replaced(stored, ("forest", "weight"), halved))
+        CalibrationForest.from_dict(replaced(stored, ("model", "weight"), halved))
 
 
-def test_a_forest_of_margins_cannot_become_one_of_logits():
+def test_margins_are_neither_uncalibrated_nor_probabilities_to_correct():
     X, y, scores = make_rows(100)
-    forest = few(score_type="margin").fit(X, y, scores[:, 1])
-    with pytest.raises(ValueError, match=r"share|alone"):
-        CalibrationForest.from_dict({**forest.to_dict(), "score_type": "logit"})
+    margins = 3 * np.log(scores[:, 1] / scores[:, 0])
+    forest = few(score_type="logit").fit(X, y, margins)
+    stored = forest.to_dict()
+    halved = [weight / 2 for weight in stored["model"]["weight"]]
+    for name, value in (("weight", halved), ("offset", True)):
+        changed = replaced({**stored, "selection": None}, ("model", name), value)
+        CalibrationForest.from_dict(changed)
+        with pytest.raises(ValueError, match=r"margins of .* cannot be left uncalibrated"):
+            CalibrationForest.from_dict({**changed, "score_type": "margin"})

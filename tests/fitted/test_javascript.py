@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 from scipy.special import expit, softmax
 
-from caltree import CalibrationForest, CalibrationTree, PlattScaling
+from caltree import CalibrationForest, CalibrationTree, PlattScaling, PublishedCalibrationTree
 
 from ..support.markdown import assert_prints_what_is_shown, blocks
-from ..support.trees import make_frame, make_rows
+from ..support.trees import boosted_tree, make_frame, make_rows
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "javascript" / "caltree.mjs"
 PAGE = Path(__file__).parents[2] / "docs" / "format.md"
@@ -95,11 +95,9 @@ def new_rows(frame, seed):
 KINDS = {
     "default": CalibrationTree,
     "leaves": lambda: CalibrationTree(path_averaging=False),
-    "residual": lambda: CalibrationTree(splits="residual", do_no_harm=False),
-    "published": lambda: CalibrationTree.published(max_boosting_iterations=20),
-    "boosted": lambda: CalibrationTree(
-        splits="gain_ratio", node_models="logitboost", boosting_iterations=5
-    ),
+    "residual": lambda: CalibrationTree(criterion="residual", do_no_harm=False),
+    "published": lambda: PublishedCalibrationTree(max_boosting_iterations=20),
+    "boosted": lambda: boosted_tree(boosting_iterations=5),
     "forest": lambda: CalibrationForest(8, random_state=0),
 }
 
@@ -147,17 +145,17 @@ def test_probabilities_that_do_not_sum_to_one(node):
     given = np.where(rng.random(scores.shape) < 0.2, 0.0, rng.random(scores.shape))
     given[:5] = 0.0
     tree = CalibrationTree(score_type="probability").fit(X, y, scores)
-    assert tree.tree_.share_of_scores > 0 or tree.tree_.offset
+    assert tree.model_.uncalibrated_weight > 0 or tree.model_.offset
     assert_same(node, tree, X, given)
 
 
-def test_scores_that_are_left_alone(node):
+def test_scores_that_stay_uncalibrated(node):
     rng = np.random.default_rng(0)
     X, scores = rng.standard_normal((400, 2)), rng.random(400)
     y = rng.random(400) < scores
     for calibrator in (CalibrationTree(), CalibrationForest(8, random_state=0)):
         fitted = calibrator.fit(X, y, scores)
-        assert fitted.selection_[0]["chosen"]
+        assert fitted.selection_.chosen == "uncalibrated"
         assert_same(node, fitted, X, scores)
 
 
@@ -224,10 +222,9 @@ console.log(JSON.stringify([calibrator.classes, found]));
 def test_infinity_is_a_number_like_others_where_only_missing_values_part(node):
     _, y, scores = make_rows(400)
     number = np.where((y == 1) | (np.arange(400) % 4 == 0), 1.0, np.nan)[:, np.newaxis]
-    for kind in (CalibrationTree(splits="residual", do_no_harm=False), CalibrationForest(4)):
+    for kind in (CalibrationTree(criterion="residual", do_no_harm=False), CalibrationForest(4)):
         fitted = kind.fit(number, y, scores)
-        model = fitted.tree_ if hasattr(fitted, "tree_") else fitted.forest_
-        assert np.finfo(float).max in model.threshold
+        assert np.finfo(float).max in fitted.model_.threshold
         text = json.dumps([[fitted.to_dict(), [["far"], ["-far"], [1]], [[0.3, 0.7]] * 3]])
         text = text.replace('"far"', "1e999").replace('"-far"', "-1e999")
         [found] = said_by_javascript(node, text=text)

@@ -20,12 +20,13 @@ from caltree import (
     IdentityCalibrator,
     IsotonicScaling,
     PlattScaling,
+    PublishedCalibrationTree,
     cli,
 )
 
 from ..support.forests import calibrated_rows, few
 from ..support.markdown import assert_prints_what_is_shown
-from ..support.trees import fixed_tree, make_frame, make_rows
+from ..support.trees import boosted_tree, fixed_tree, make_frame, make_rows
 
 SCHEMA = json.loads(
     (resources.files("caltree") / "schema" / "calibrator.schema.json").read_text(encoding="utf-8")
@@ -59,7 +60,7 @@ def margins(n_classes=2):
     return X, y, 3 * np.log(scores)
 
 
-def left_alone(n_classes=2):
+def uncalibrated(n_classes=2):
     return calibrated_rows(400, n_classes, 0)
 
 
@@ -81,27 +82,25 @@ CASES = {
     "averaged": (lambda: CalibrationTree(do_no_harm=False), rows),
     "leaves": (lambda: CalibrationTree(path_averaging=False), rows),
     "fixed": (fixed_tree, rows),
-    "residual": (lambda: CalibrationTree(splits="residual", max_depth=3), rows),
-    "published": (lambda: CalibrationTree.published(max_boosting_iterations=20), rows),
+    "residual": (lambda: CalibrationTree(criterion="residual", max_depth=3), rows),
+    "published": (lambda: PublishedCalibrationTree(max_boosting_iterations=20), rows),
     "published categories": (
-        lambda: CalibrationTree.published(boosting_iterations=3, pruning=None),
+        lambda: PublishedCalibrationTree(boosting_iterations=3, ccp_alpha=None),
         lambda: (make_frame(300)[0][["colour", "size"]], *make_frame(300)[1:]),
     ),
-    "logitboost": (
-        lambda: CalibrationTree(
-            splits="gain_ratio", node_models="logitboost", boosting_iterations=3, pruning=0.001
-        ),
+    "published, fixed strength": (
+        lambda: boosted_tree(boosting_iterations=3, ccp_alpha=0.001),
         rows,
     ),
-    "log loss": (lambda: CalibrationTree(objective="log_loss"), rows),
-    "histograms off": (lambda: CalibrationTree().set_params(**_without_histograms()), rows),
+    "log loss": (lambda: CalibrationTree(scoring="log_loss"), rows),
+    "histograms": (lambda: CalibrationTree(tree_method="hist"), rows),
     "one score": (CalibrationTree, lambda: (*rows()[:2], rows()[2][:, 1])),
     "margins": (CalibrationTree, margins),
     "logits": (lambda: CalibrationTree(score_type="logit"), margins),
     "many classes": (CalibrationTree, lambda: rows(10)),
     "several classifiers": (CalibrationTree, lambda: rows(2, 2)),
     "several classifiers, many classes": (CalibrationTree, lambda: rows(3, 2)),
-    "left alone": (CalibrationTree, left_alone),
+    "uncalibrated": (CalibrationTree, uncalibrated),
     "missing values": (CalibrationTree, lambda: make_frame(300)),
     "categories": (lambda: CalibrationTree(categorical_features=NOMINAL), categories),
     "a splitter": (
@@ -109,7 +108,9 @@ CASES = {
         rows,
     ),
     "numbers of numpy": (
-        lambda: CalibrationTree(max_depth=np.int64(2), penalty=np.float64(0.1), pruning=None),
+        lambda: CalibrationTree(
+            max_depth=np.int64(2), l2_regularization=np.float64(0.1), ccp_alpha=None
+        ),
         rows,
     ),
     "strings": (CalibrationTree, lambda: labelled(["no", "yes"])),
@@ -117,11 +118,12 @@ CASES = {
     "floats": (CalibrationTree, lambda: labelled([-1.0, 2.0])),
     "forest": (few, rows),
     "small forest": (lambda: few(n_estimators=2, max_depth=2), rows),
-    "forest, left alone": (few, left_alone),
+    "forest, uncalibrated": (few, uncalibrated),
     "forest, margins": (few, margins),
     "forest, many classes": (few, lambda: rows(10)),
     "forest, several classifiers": (few, lambda: rows(3, 2)),
-    "forest, log loss": (lambda: few(objective="log_loss", max_features=2), rows),
+    "forest, log loss": (lambda: few(scoring="log_loss", max_features=2), rows),
+    "forest that always calibrates": (lambda: few(do_no_harm=False), rows),
     "forest, categories": (lambda: few(categorical_features=NOMINAL), categories),
     "Platt": (PlattScaling, rows),
     "Platt, margins of many classes": (
@@ -133,11 +135,6 @@ CASES = {
     "identity": (IdentityCalibrator, rows),
     "identity, several classifiers": (IdentityCalibrator, lambda: rows(3, 2)),
 }
-
-
-def _without_histograms():
-    """The parameter, where the tree has it."""
-    return {"histograms": False} if "histograms" in CalibrationTree().get_params() else {}
 
 
 @pytest.fixture(scope="module")
@@ -166,12 +163,16 @@ def test_what_is_saved_fits(saved, case, tmp_path):
 
 
 def test_the_cases_are_what_they_say(saved):
-    share = {case: saved(case).tree_.share_of_scores for case in ("left alone", "margins")}
-    assert share == {"left alone": 1.0, "margins": 0.0}
-    assert saved("several classifiers").tree_.offset
+    weight = {case: saved(case).model_.uncalibrated_weight for case in ("uncalibrated", "margins")}
+    assert weight == {"uncalibrated": 1.0, "margins": 0.0}
+    assert saved("fixed").selection_ is None is saved("published").selection_
+    assert saved("forest that always calibrates").selection_.uncalibrated_weight == 0.0
+    own = saved("forest, several classifiers").model_
+    assert own.parameters.shape[1:] == (3, 3) and own.n_scores == 6
+    assert saved("several classifiers").model_.offset
     assert not {"cv", "random_state"} & set(saved("a splitter").to_dict()["params"])
-    assert saved("published categories").tree_.n_children.max() > 2
-    columns = saved("categories").to_dict()["tree"]["attributes"]["columns"]
+    assert saved("published categories").model_.n_children.max() > 2
+    columns = saved("categories").to_dict()["model"]["attributes"]["columns"]
     known = [column["categories"] for column in columns]
     assert None in known and [] in known
     assert {type(value) for each in known for value in each or ()} == {str, bool, int, float}
@@ -260,45 +261,56 @@ def replaced(stored, path, value):
         ("default", ("score_type",), "auto"),
         ("default", ("n_scores",), 0),
         ("default", ("n_scores",), 1.5),
-        ("default", ("extremes",), None),
+        ("default", ("levels",), []),
+        ("default", ("tree",), {}),
         ("default", ("params", "depth"), 3),
-        ("default", ("params", "penalty"), "small"),
+        ("default", ("params", "l2_regularization"), "small"),
         ("default", ("params", "do_no_harm"), 1),
-        ("default", ("chosen", "splits"), "cv"),
-        ("default", ("chosen", "pruning_alpha"), float("inf")),
-        ("default", ("selection", 0, "loss"), None),
-        ("default", ("selection", 0, "candidate"), "whatever"),
-        ("default", ("levels", 0, "share"), 1.5),
-        ("default", ("sketch", "hashes"), "0123456789abcde"),
-        ("default", ("sketch", "hashes"), "0123456789ABCDEF"),
-        ("default", ("sketch", "rows"), 0),
-        ("default", ("tree", "attribute", 0), -2),
-        ("default", ("tree", "attribute", 0), 0.5),
-        ("default", ("tree", "attribute"), []),
-        ("default", ("tree", "threshold", 0), "NaN"),
-        ("default", ("tree", "threshold", 0), None),
-        ("default", ("tree", "threshold", 0), float("inf")),
-        ("default", ("tree", "first_child", 0), 2**31),
-        ("default", ("tree", "branches"), [[0, 1]]),
-        ("default", ("tree", "weight", 0), -0.1),
-        ("default", ("tree", "weight", 0), 1.1),
-        ("default", ("tree", "offset"), 0),
-        ("default", ("tree", "coefficients", 0), []),
-        ("default", ("tree", "coefficients", 0, 0), [0.0]),
-        ("default", ("tree", "coefficients", 0, 0, 0), 1e201),
-        ("default", ("tree", "attributes", "names"), []),
-        ("default", ("tree", "attributes", "columns"), []),
-        ("default", ("tree", "attributes", "columns", 0, "name"), 0),
-        ("default", ("tree", "attributes", "columns", 0, "categories"), [None]),
-        ("default", ("tree", "attributes", "columns", 0, "categories"), ["a", "a"]),
-        ("default", ("tree", "attributes", "columns", 0, "fill"), None),
+        ("default", ("chosen", "criterion"), "cv"),
+        ("default", ("chosen", "ccp_alpha"), float("inf")),
+        ("default", ("chosen", "boosting_iterations"), 3),
+        ("default", ("params", "min_samples_leaf"), 0.1),
+        ("default", ("params", "node_models"), "logitboost"),
+        ("default", ("selection",), []),
+        ("default", ("selection", "scoring"), "auc"),
+        ("default", ("selection", "loss"), None),
+        ("default", ("selection", "candidates"), []),
+        ("default", ("selection", "candidates", 0, "loss"), None),
+        ("default", ("selection", "candidates", 0, "name"), 0),
+        ("default", ("selection", "candidates", 0, "weight"), 1.5),
+        ("default", ("fingerprint", "hashes"), "0123456789abcde"),
+        ("default", ("fingerprint", "hashes"), "0123456789ABCDEF"),
+        ("default", ("fingerprint", "rows"), 0),
+        ("default", ("model", "attribute", 0), -2),
+        ("default", ("model", "attribute", 0), 0.5),
+        ("default", ("model", "attribute"), []),
+        ("default", ("model", "threshold", 0), "NaN"),
+        ("default", ("model", "threshold", 0), None),
+        ("default", ("model", "threshold", 0), float("inf")),
+        ("default", ("model", "first_child", 0), 2**31),
+        ("default", ("model", "branches"), [[0, 1]]),
+        ("default", ("model", "weight", 0), -0.1),
+        ("default", ("model", "weight", 0), 1.1),
+        ("default", ("model", "offset"), 0),
+        ("default", ("model", "parameters", 0), []),
+        ("default", ("model", "parameters", 0, 0), [0.0]),
+        ("default", ("model", "parameters", 0, 0, 0), 1e201),
+        ("default", ("model", "attributes", "names"), []),
+        ("default", ("model", "attributes", "columns"), []),
+        ("default", ("model", "attributes", "columns", 0, "name"), 0),
+        ("default", ("model", "attributes", "columns", 0, "categories"), [None]),
+        ("default", ("model", "attributes", "columns", 0, "categories"), ["a", "a"]),
+        ("default", ("model", "attributes", "columns", 0, "fill"), None),
         ("default", ("columns",), {"scores": ["p"]}),
-        ("default", ("forest",), {}),
-        ("forest", ("extremes",), "clip"),
-        ("forest", ("selection",), []),
-        ("forest", ("selection", 0, "share"), -0.1),
-        ("forest", ("forest", "roots"), []),
-        ("forest", ("forest", "parameters", 0, 0, 0), -1e201),
+        ("default", ("model", "n_scores"), 0),
+        ("default", ("model", "coefficients"), []),
+        ("published", ("chosen", "boosting_iterations"), None),
+        ("published", ("chosen", "criterion"), "gain_ratio"),
+        ("published", ("params", "scoring"), "rmse"),
+        ("forest", ("chosen",), {"criterion": "residual"}),
+        ("forest", ("selection", "candidates", 0, "weight"), -0.1),
+        ("forest", ("model", "roots"), []),
+        ("forest", ("model", "parameters", 0, 0, 0), -1e201),
         ("Platt", ("slopes",), []),
         ("Platt", ("intercepts", 0), None),
         ("isotonic", ("values", 0, 0), 1.5),
@@ -318,12 +330,12 @@ def test_what_is_no_calibrator_does_not_fit(stored):
 
 
 def test_not_a_number_is_not_even_json(saved):
-    stored = replaced(saved("default").to_dict(), ("tree", "gain", 0), float("nan"))
+    stored = replaced(saved("default").to_dict(), ("model", "gain", 0), float("nan"))
     with pytest.raises(ValueError, match="not JSON compliant"):
         json.dumps(stored, allow_nan=False)
 
 
-SMALL = ["residual", "categories", "small forest", "Platt", "isotonic", "identity"]
+SMALL = ["residual", "categories", "published", "small forest", "Platt", "isotonic", "identity"]
 
 
 def places(item, start=()):
@@ -346,7 +358,7 @@ def test_nothing_can_be_left_out_added_or_be_something_else(saved, case, data):
     if isinstance(item, dict):
         inside = replaced([stored], (0, *path), {**item, "unknown": 1})[0]
         assert not is_valid(inside)
-        if path != ("params",):
+        if path != ("params",) and item:
             key = data.draw(st.sampled_from(sorted(item)))
             without = {name: value for name, value in item.items() if name != key}
             assert not is_valid(replaced([stored], (0, *path), without)[0])
@@ -373,12 +385,18 @@ def objects(schema):
             yield from objects(inner)
 
 
+def explained(field):
+    """A field with its title and description, which may be those of a shared definition."""
+    shared = SCHEMA["$defs"].get(field.get("$ref", "").removeprefix("#/$defs/"), {})
+    return {**shared, **field}
+
+
 def test_every_field_is_explained_and_no_other_is_allowed():
     found = list(objects(SCHEMA))
     assert len(found) > 15
     for schema in found:
         assert schema["additionalProperties"] is False and schema["type"] == "object"
-        for field in [schema, *schema["properties"].values()]:
+        for field in map(explained, [schema, *schema["properties"].values()]):
             assert field["title"] and field["description"].endswith(".")
         optional = set(schema["properties"]) - set(schema.get("required", ()))
         assert schema["title"] == "Parameters" or optional <= {"columns"}
@@ -387,6 +405,13 @@ def test_every_field_is_explained_and_no_other_is_allowed():
 def test_every_definition_is_used():
     text = json.dumps(SCHEMA)
     assert [name for name in SCHEMA["$defs"] if f'"#/$defs/{name}"' not in text] == []
+
+
+def test_trees_and_forests_share_the_form_of_the_model():
+    kinds = ("calibration_tree", "published_calibration_tree", "calibration_forest")
+    for name in ("model", "selection"):
+        found = [SCHEMA["$defs"][kind]["properties"][name] for kind in kinds]
+        assert found == [{"$ref": f"#/$defs/{name}"}] * 3
 
 
 def test_the_page_prints_what_is_shown(tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.model_selection import KFold
 
-from caltree import CalibrationTree
+from caltree import CalibrationForest, CalibrationTree, PublishedCalibrationTree
 
 from ..support.trees import (
     FIXED,
@@ -36,12 +36,12 @@ every_engine = pytest.mark.parametrize(
 
 def assert_survives(tree, X, scores):
     text = json.dumps(tree.to_dict(), allow_nan=False)
-    again = CalibrationTree.from_dict(json.loads(text))
+    again = type(tree).from_dict(json.loads(text))
     assert same_tree(tree, again)
     assert np.array_equal(tree.predict_proba(X, scores), again.predict_proba(X, scores))
     assert again.classes_.tolist() == tree.classes_.tolist()
     assert again.to_text() == tree.to_text()
-    assert again.to_dict()["tree"] == tree.to_dict()["tree"]
+    assert again.to_dict()["model"] == tree.to_dict()["model"]
     return again
 
 
@@ -84,16 +84,19 @@ def test_categories_of_every_type_survive(kind, make):
     frame.loc[50:, "n"] = None
     y = np.where(np.arange(60) % 7 == 0, 0, code == 1).astype(int)
     tree = make().fit(frame, y, np.linspace(0.1, 0.9, 60))
-    assert 0 in tree.tree_.attribute
+    assert 0 in tree.model_.attribute
     assert_survives(tree, frame, np.linspace(0.1, 0.9, 60))
 
 
-CHOSEN = ("selection_", "splits_", "boosting_iterations_", "pruning_alpha_")
+CHOSEN = {
+    CalibrationTree: ("criterion_", "ccp_alpha_"),
+    PublishedCalibrationTree: ("boosting_iterations_", "ccp_alpha_"),
+}
 
 
 @pytest.mark.parametrize(
     "make",
-    [CalibrationTree, boosted_tree, CalibrationTree.published],
+    [CalibrationTree, boosted_tree, PublishedCalibrationTree],
     ids=["shrunken", "boosted", "published"],
 )
 def test_everything_at_once_survives(make):
@@ -104,7 +107,7 @@ def test_everything_at_once_survives(make):
     assert again.get_params() == tree.get_params()
     assert again.feature_names_in_.tolist() == list(frame.columns)
     assert np.array_equal(again.feature_importances_, tree.feature_importances_)
-    for name in ("n_features_in_", "score_type_", "n_scores_", "extremes_", *CHOSEN):
+    for name in ("n_features_in_", "score_type_", "n_scores_", "selection_", *CHOSEN[type(tree)]):
         assert getattr(again, name) == getattr(tree, name)
     assert vars(again).keys() == vars(tree).keys()
     other = frame.assign(colour="mauve")
@@ -119,18 +122,18 @@ def test_scores_of_every_kind_survive(n_classes, score_type, k):
     scores = np.hstack([scores, scores[::-1]][:k])
     tree = CalibrationTree(score_type=score_type).fit(X, y, scores)
     again = assert_survives(tree, X, scores)
-    has_offset = score_type != "margin" and tree.tree_.n_scores > 1
-    assert again.tree_.offset is tree.tree_.offset is has_offset
+    has_offset = score_type != "margin" and tree.model_.n_scores > 1
+    assert again.model_.offset is tree.model_.offset is has_offset
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_scores_that_are_left_alone_survive(n_classes):
+def test_scores_that_stay_uncalibrated_survive(n_classes):
     rng = np.random.default_rng(0)
     scores = rng.dirichlet(np.ones(n_classes), 200)
     y = (scores.cumsum(axis=1) < rng.random((200, 1))).sum(axis=1)
     X = rng.normal(size=(200, 2))
     tree = CalibrationTree().fit(X, y, scores)
-    assert tree.selection_[0] == {**tree.selection_[0], "candidate": "leave alone", "chosen": True}
+    assert tree.selection_.chosen == "uncalibrated"
     assert np.array_equal(tree.predict_proba(X, scores), scores)
     assert_survives(tree, X, scores)
 
@@ -218,7 +221,7 @@ def test_a_link_to_a_file_stays_a_link(tree, tmp_path):
 
 
 def test_a_value_that_json_lacks_leaves_no_file(tree, tmp_path):
-    tree.set_params(pruning=float("nan"))
+    tree.set_params(ccp_alpha=float("nan"))
     with pytest.raises(ValueError, match="JSON"):
         tree.save(tmp_path / "tree.json")
     assert list(tmp_path.iterdir()) == []
@@ -305,18 +308,18 @@ def small_table():
 def stored():
     """The root splits on a number, its first child (node 1) on three colours."""
     tree = fixed_boosted_tree().fit(*small_table())
-    assert tree.tree_.attribute.tolist() == [0, 1, -1, -1, -1, -1]
-    assert tree.tree_.branches.tolist() == [0, 1, 2]
+    assert tree.model_.attribute.tolist() == [0, 1, -1, -1, -1, -1]
+    assert tree.model_.branches.tolist() == [0, 1, 2]
     return tree.to_dict()
 
 
 @pytest.fixture(scope="module")
 def stored_local():
     """The root divides the colours in two, both of its children split on a number."""
-    tree = CalibrationTree(splits="residual", max_depth=2).fit(*small_table())
-    assert tree.tree_.attribute.tolist() == [1, 0, 0, -1, -1, -1, -1]
-    assert tree.tree_.branches.tolist() == [0, 0, 1]
-    assert [row["chosen"] for row in tree.selection_] == [False, False, True]
+    tree = CalibrationTree(criterion="residual", max_depth=2).fit(*small_table())
+    assert tree.model_.attribute.tolist() == [1, 0, 0, -1, -1, -1, -1]
+    assert tree.model_.branches.tolist() == [0, 0, 1]
+    assert tree.selection_.chosen == "local"
     return tree.to_dict()
 
 
@@ -349,138 +352,182 @@ def stored_local():
         (("classes",), [float("nan"), 0.0], "classes"),
         (("classes",), "ab", "classes"),
         (("chosen",), {}, "chosen"),
-        (("chosen", "splits"), "cv", "splits must be one of"),
-        (("chosen", "splits"), None, "splits must be one of"),
+        (("chosen",), [], "chosen"),
         (("chosen", "extra"), 1, "chosen"),
+        (("selection",), {}, "selection"),
         (("chosen", "boosting_iterations"), 1.5, "numbers"),
-        (("chosen", "pruning_alpha"), "cv", "numbers"),
-        (("chosen", "pruning_alpha"), float("nan"), "numbers"),
-        (("chosen", "pruning_alpha"), 10**400, "numbers"),
-        (("tree", "extra"), 1, "keys"),
-        (("tree", "attribute"), [], "attribute"),
-        (("tree", "attribute"), [-1], "entries"),
-        (("tree", "attribute"), [0, 1, -1, -1, -1, -2], "lacks"),
-        (("tree", "attribute"), [0, 1, -1, -1, -1, -99], "lacks"),
-        (("tree", "attribute"), [2, 1, -1, -1, -1, -1], "lacks"),
-        (("tree", "attribute"), [2**40, 1, -1, -1, -1, -1], "out of range"),
-        (("tree", "attribute"), [10**30, 1, -1, -1, -1, -1], "attribute"),
-        (("tree", "attribute"), [0.0, 1, -1, -1, -1, -1], "attribute"),
-        (("tree", "attribute"), [True, False, True, True, True, True], "attribute"),
-        (("tree", "attribute"), [-1, -1, -1, -1, -1, -1], "exactly one"),
-        (("tree", "attribute"), deep_list(2000), "attribute"),
-        (("tree", "first_child", 0), 0, "cannot have"),
-        (("tree", "first_child", 0), -1, "cannot have"),
-        (("tree", "first_child", 0), 3, "exactly one"),
-        (("tree", "first_child", 1), 1, "cannot have"),
-        (("tree", "first_child", 1), 4, "cannot have"),
-        (("tree", "first_child", 1), 2**31 - 1, "cannot have"),
-        (("tree", "n_children"), [2, 3], "entries"),
-        (("tree", "n_children", 0), 3, "splits numbers into 3 parts"),
-        (("tree", "n_children", 0), 1, "splits numbers into 1 parts"),
-        (("tree", "n_children", 1), 2, "a child it lacks"),
-        (("tree", "n_children", 1), 0, "a child it lacks"),
-        (("tree", "n_children", 1), -1, "a child it lacks"),
-        (("tree", "n_children", 1), 4, "cannot have"),
-        (("tree", "missing"), [0], "entries"),
-        (("tree", "missing", 0), 2, "a child it lacks"),
-        (("tree", "missing", 1), 3, "a child it lacks"),
-        (("tree", "missing", 1), -1, "a child it lacks"),
-        (("tree", "missing", 1), 0.5, "missing"),
-        (("tree", "missing_rows"), [0.0], "entries"),
-        (("tree", "missing_rows", 0), float("nan"), "not finite"),
-        (("tree", "table"), [-1], "entries"),
-        (("tree", "table", 1), -1, "no table"),
-        (("tree", "table", 1), 1, "no table"),
-        (("tree", "table", 1), 2**31 - 1, "no table"),
-        (("tree", "branches"), [], "no table"),
-        (("tree", "branches"), [0, 1], "no table"),
-        (("tree", "branches"), None, "branches"),
-        (("tree", "branches"), [[0, 1, 2]], "branches"),
-        (("tree", "branches", 0), 3, "a child it lacks"),
-        (("tree", "branches", 0), -1, "a child it lacks"),
-        (("tree", "branches"), [True, False, True], "branches"),
-        (("tree", "gain"), [0.0], "entries"),
-        (("tree", "gain", 0), float("inf"), "not finite"),
-        (("tree", "offset"), 1, "offset of a stored tree must be true or false"),
-        (("tree", "offset"), None, "offset of a stored tree must be true or false"),
-        (("tree", "threshold"), [0.0], "entries"),
-        (("tree", "threshold", 0), float("inf"), "not finite"),
-        (("tree", "threshold", 0), "0", "threshold"),
-        (("tree", "threshold", 0), None, "threshold"),
-        (("tree", "threshold", 0), [], "threshold"),
-        (("tree", "n_rows", 2), float("nan"), "not finite"),
-        (("tree", "coefficients", 2), [], "coefficients"),
-        (("tree", "coefficients", 2, 0, 0), 1e201, "beyond any"),
-        (("tree", "coefficients", 2, 0, 0), -1e308, "beyond any"),
-        (("tree", "coefficients", 2, 0, 0), float("nan"), "not finite"),
-        (("tree", "coefficients"), [[[0.0, 1.0]]] * 6, "two classes"),
-        (("tree", "coefficients"), [[[0.0], [0.0]]] * 6, "one score"),
-        (
-            ("tree", "coefficients"),
-            [[[0.0] * 4] * 2] * 6,
-            "takes 1 scores, but has node models of 3",
-        ),
-        (("tree", "coefficients"), [[[]]] * 6, "coefficients"),
+        (("chosen", "ccp_alpha"), "cv", "numbers"),
+        (("chosen", "ccp_alpha"), float("nan"), "numbers"),
+        (("chosen", "ccp_alpha"), 10**400, "numbers"),
+        (("model", "extra"), 1, "keys"),
+        (("model", "attribute"), [], "attribute"),
+        (("model", "attribute"), [-1], "entries"),
+        (("model", "attribute"), [0, 1, -1, -1, -1, -2], "lacks"),
+        (("model", "attribute"), [0, 1, -1, -1, -1, -99], "lacks"),
+        (("model", "attribute"), [3, 1, -1, -1, -1, -1], "lacks"),
+        (("model", "attribute"), [2, 1, -1, -1, -1, -1], "split on attributes alone"),
+        (("model", "attribute"), [2**40, 1, -1, -1, -1, -1], "out of range"),
+        (("model", "attribute"), [10**30, 1, -1, -1, -1, -1], "attribute"),
+        (("model", "attribute"), [0.0, 1, -1, -1, -1, -1], "attribute"),
+        (("model", "attribute"), [True, False, True, True, True, True], "attribute"),
+        (("model", "attribute"), [-1, -1, -1, -1, -1, -1], "exactly one"),
+        (("model", "attribute"), deep_list(2000), "attribute"),
+        (("model", "first_child", 0), 0, "cannot have"),
+        (("model", "first_child", 0), -1, "cannot have"),
+        (("model", "first_child", 0), 3, "exactly one"),
+        (("model", "first_child", 1), 1, "cannot have"),
+        (("model", "first_child", 1), 4, "cannot have"),
+        (("model", "first_child", 1), 2**31 - 1, "cannot have"),
+        (("model", "n_children"), [2, 3], "entries"),
+        (("model", "n_children", 0), 3, "splits numbers into 3 parts"),
+        (("model", "n_children", 0), 1, "splits numbers into 1 parts"),
+        (("model", "n_children", 1), 2, "a child it lacks"),
+        (("model", "n_children", 1), 0, "a child it lacks"),
+        (("model", "n_children", 1), -1, "a child it lacks"),
+        (("model", "n_children", 1), 4, "cannot have"),
+        (("model", "missing"), [0], "entries"),
+        (("model", "missing", 0), 2, "a child it lacks"),
+        (("model", "missing", 1), 3, "a child it lacks"),
+        (("model", "missing", 1), -1, "a child it lacks"),
+        (("model", "missing", 1), 0.5, "missing"),
+        (("model", "missing_rows"), [0.0], "entries"),
+        (("model", "missing_rows", 0), float("nan"), "not finite"),
+        (("model", "table"), [-1], "entries"),
+        (("model", "table", 1), -1, "no table"),
+        (("model", "table", 1), 1, "no table"),
+        (("model", "table", 1), 2**31 - 1, "no table"),
+        (("model", "branches"), [], "no table"),
+        (("model", "branches"), [0, 1], "no table"),
+        (("model", "branches"), None, "branches"),
+        (("model", "branches"), [[0, 1, 2]], "branches"),
+        (("model", "branches", 0), 3, "a child it lacks"),
+        (("model", "branches", 0), -1, "a child it lacks"),
+        (("model", "branches"), [True, False, True], "branches"),
+        (("model", "gain"), [0.0], "entries"),
+        (("model", "gain", 0), float("inf"), "not finite"),
+        (("model", "offset"), 1, "offset of a stored model must be true or false"),
+        (("model", "offset"), None, "offset of a stored model must be true or false"),
+        (("model", "threshold"), [0.0], "entries"),
+        (("model", "threshold", 0), float("inf"), "not finite"),
+        (("model", "threshold", 0), "0", "threshold"),
+        (("model", "threshold", 0), None, "threshold"),
+        (("model", "threshold", 0), [], "threshold"),
+        (("model", "n_rows", 2), float("nan"), "not finite"),
+        (("model", "parameters", 2), [], "parameters"),
+        (("model", "parameters", 2, 0, 0), 1e201, "beyond any"),
+        (("model", "parameters", 2, 0, 0), -1e308, "beyond any"),
+        (("model", "parameters", 2, 0, 0), float("nan"), "not finite"),
+        (("model", "parameters"), [[[0.0, 1.0]] * 2] * 6, "no known shape"),
+        (("model", "parameters"), [[[0.0, 1.0]] * 3] * 6, "3"),
+        (("model", "parameters"), [[[0.0]]] * 6, "no known shape"),
+        (("model", "parameters"), [[[0.0] * 4]] * 6, "no known shape"),
+        (("model", "parameters"), [[[]]] * 6, "parameters"),
+        (("model", "n_scores"), 3, "no known shape"),
+        (("model", "n_scores"), 0, "n_scores of a stored model must be a positive whole number"),
+        (("model", "n_scores"), True, "n_scores of a stored model must be a positive"),
+        (("model", "roots"), [], "roots"),
+        (("model", "roots"), [0, 1], "cannot have"),
+        (("model", "roots"), [1], "rise from 0"),
         (("n_scores",), 3, "3 scores for 2 classes"),
         (("n_scores",), 4, "takes 4 scores, but has node models of 1"),
         (("n_scores",), "two", "'two' scores for 2 classes"),
-        (("extremes",), "cut", "extremes must be one of"),
-        (("tree", "attributes"), deep_list(2000), "attributes"),
-        (("tree", "attributes", "columns"), deep_list(2000), "attributes"),
-        (("tree", "attributes", "columns", 0, "fill"), 10**400, "fill"),
-        (("tree", "attributes", "columns", 1, "fill"), 3, "fill"),
-        (("tree", "attributes", "columns", 1, "categories"), ["red", "blue", "a", "b"], "no table"),
+        (("model", "attributes"), deep_list(2000), "attributes"),
+        (("model", "attributes", "columns"), deep_list(2000), "attributes"),
+        (("model", "attributes", "columns", 0, "fill"), 10**400, "fill"),
+        (("model", "attributes", "columns", 1, "fill"), 3, "fill"),
+        (
+            ("model", "attributes", "columns", 1, "categories"),
+            ["red", "blue", "a", "b"],
+            "no table",
+        ),
     ],
 )
 def test_malformed_trees_are_refused(stored, path, value, message):
     assert_refused(stored, path, value, message)
 
 
+def class_of(stored):
+    """The class that reads a stored tree."""
+    published = stored["format"] == "caltree.PublishedCalibrationTree"
+    return PublishedCalibrationTree if published else CalibrationTree
+
+
 def assert_refused(stored, path, value, message):
     with pytest.raises(ValueError, match=message) as caught:
-        CalibrationTree.from_dict(replaced(stored, path, value))
+        class_of(stored).from_dict(replaced(stored, path, value))
     assert len(str(caught.value)) < 400
 
 
 @pytest.mark.parametrize("node", [0, 1])
 def test_a_node_cannot_have_more_children_than_the_tree_has_nodes(stored, node):
-    assert_refused(stored, ("tree", "n_children", node), 2**31 - 1, "cannot have")
+    assert_refused(stored, ("model", "n_children", node), 2**31 - 1, "cannot have")
 
 
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        (("selection",), None, "must list candidates and losses"),
-        (("selection",), {}, "must list candidates and losses"),
-        (("selection",), [None], "must list candidates and losses"),
-        (("selection",), deep_list(2000), "must list candidates and losses"),
-        (("selection", 0), {"candidate": "global"}, "must list candidates and losses"),
-        (("selection", 0, "extra"), 1, "must list candidates and losses"),
-        (("selection", 0, "candidate"), 1, "must list candidates and losses"),
-        (("selection", 0, "loss"), "0.5", "must list candidates and losses"),
-        (("selection", 0, "loss"), True, "must list candidates and losses"),
-        (("selection", 2, "chosen"), 1, "must list candidates and losses"),
-        (("selection", 2, "chosen"), False, "must say what was chosen"),
-        (("tree", "n_children", 0), 3, "exactly one"),
-        (("tree", "branches"), [0, 0, 2], "a child it lacks"),
-        (("tree", "branches"), [0, 0], "no table"),
-        (("tree", "table", 0), 1, "no table"),
-        (("tree", "first_child", 2), 3, "exactly one"),
+        (("selection",), {}, "selection must have exactly the keys"),
+        (("selection",), [None], "selection must have exactly the keys"),
+        (("selection",), deep_list(2000), "selection must have exactly the keys"),
+        (("selection", "extra"), 1, "selection must have exactly the keys"),
+        (("selection", "scoring"), "auc", "scoring of a stored selection must be one of"),
+        (("selection", "scoring"), deep_list(2000), "scoring of a stored selection must be"),
+        (("selection", "loss"), "0.5", "losses of a stored selection must be numbers"),
+        (("selection", "calibrated_loss"), None, "losses of a stored selection must be numbers"),
+        (("selection", "candidates"), [], "must list candidates"),
+        (("selection", "candidates"), {}, "must list candidates"),
+        (("selection", "candidates"), deep_list(2000), "must list candidates"),
+        (("selection", "candidates", 0), {"name": "global"}, "must list candidates"),
+        (("selection", "candidates", 0, "extra"), 1, "must list candidates"),
+        (("selection", "candidates", 0, "name"), 1, "must list candidates"),
+        (("selection", "candidates", 0, "loss"), "0.5", "must list candidates"),
+        (("selection", "candidates", 0, "loss"), True, "must list candidates"),
+        (("selection", "candidates", 0, "loss"), 10**400, "must list candidates"),
+        (("selection", "candidates", 0, "weight"), -0.1, "weights from 0 to 1"),
+        (("selection", "candidates", 0, "weight"), 1.1, "weights from 0 to 1"),
+        (("selection", "candidates", 0, "weight"), 0.5, "must sum to 1"),
+        (("chosen", "criterion"), "cv", "criterion must be one of"),
+        (("chosen", "criterion"), None, "criterion must be one of"),
+        (("chosen", "ccp_alpha"), "cv", "ccp_alpha of a stored tree must be a number or null"),
+        (("chosen", "boosting_iterations"), 3, "must have the keys criterion and ccp_alpha"),
+        (("model", "weight", 0), -0.1, "weight of a stored model must not be negative"),
+        (("model", "weight", -1), 0.4321, "the same sum on every way"),
+        (("model", "weight"), [2.0] * 7, "no more than 1"),
+        (("model", "n_children", 0), 3, "exactly one"),
+        (("model", "branches"), [0, 0, 2], "a child it lacks"),
+        (("model", "branches"), [0, 0], "no table"),
+        (("model", "table", 0), 1, "no table"),
+        (("model", "first_child", 2), 3, "exactly one"),
     ],
 )
 def test_malformed_trees_of_shrunken_node_models_are_refused(stored_local, path, value, message):
     assert_refused(stored_local, path, value, message)
 
 
-def test_margins_are_neither_left_alone_nor_probabilities_to_correct(stored_local):
-    message = "margins of a stored calibrator cannot be left alone"
-    tree = stored_local["tree"]
-    halved = {**tree, "weight": [weight / 2 for weight in tree["weight"]]}
-    assert_refused({**stored_local, "tree": halved}, ("score_type",), "margin", message)
-    whole = [float(attribute < 0) for attribute in tree["attribute"]]
-    alone = {**stored_local, "tree": {**tree, "weight": whole}}
-    CalibrationTree.from_dict({**alone, "score_type": "margin"})
-    assert_refused({**alone, "score_type": "margin"}, ("tree", "offset"), True, message)
+def test_a_forest_is_no_tree():
+    forest = CalibrationForest(2, random_state=0).fit(*small_table()).to_dict()
+    chosen = {"criterion": "residual", "ccp_alpha": None}
+    stored = {**forest, "format": "caltree.CalibrationTree", "params": {}, "chosen": chosen}
+    with pytest.raises(ValueError, match="a stored tree must have one root"):
+        CalibrationTree.from_dict(stored)
+
+
+def test_margins_are_neither_uncalibrated_nor_probabilities_to_correct(stored_local):
+    message = "margins of a stored calibrator cannot be left uncalibrated"
+    stored = {**stored_local, "selection": None}
+    model = stored["model"]
+    halved = {**model, "weight": [weight / 2 for weight in model["weight"]]}
+    assert_refused({**stored, "model": halved}, ("score_type",), "margin", message)
+    whole = [float(attribute < 0) for attribute in model["attribute"]]
+    leaves = {**stored, "score_type": "margin", "model": {**model, "weight": whole}}
+    CalibrationTree.from_dict(leaves)
+    assert_refused(leaves, ("model", "offset"), True, message)
+
+
+def test_the_weight_of_the_uncalibrated_probabilities_is_that_of_the_selection(stored_local):
+    halved = [weight / 2 for weight in stored_local["model"]["weight"]]
+    message = "gives uncalibrated probabilities the weight .*, but selection says"
+    assert_refused(stored_local, ("model", "weight"), halved, message)
 
 
 def replaced(stored, path, value):
@@ -515,6 +562,7 @@ junk = st.recursive(
 
 
 @pytest.mark.parametrize("fixture", ["stored", "stored_local"])
+@pytest.mark.filterwarnings("ignore:X has feature names:UserWarning")
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(data=st.data())
 def test_a_mutated_tree_is_refused_or_predicts(request, fixture, data):
@@ -533,7 +581,7 @@ def test_a_mutated_tree_is_refused_or_predicts(request, fixture, data):
     frame = pd.DataFrame({"number": [0.0, 1.0, None] * 2, "colour": ["red", "mauve"] * 3})
     scores = np.array([0.0, 0.3, 0.5, 1.0, 1e-320, 0.9])
     try:
-        tree = CalibrationTree.from_dict(changed)
+        tree = class_of(request.getfixturevalue(fixture)).from_dict(changed)
     except ValueError:
         return
     width = tree.n_scores_

@@ -32,18 +32,20 @@ def test_numbers():
 
 def test_what_was_chosen_stands_before_the_tree():
     tree = two_leaves([[0.125], [2]] * 20, make=CalibrationTree)
-    losses = {row["candidate"]: f"{row['loss']:.4f}" for row in tree.selection_}
-    assert losses["leave alone"] == losses["global"] == "0.5000" > losses["local"]
+    *worse, best = (f"{each.loss:.4f}" for each in tree.selection_.candidates)
+    assert worse == ["0.5000", "0.5000", best] and best < "0.5000"
     lines = tree.to_text().splitlines()
-    assert lines[:4] == [
-        "Cross-validated RMSE:",
-        "    leave alone  0.5000",
-        "    global       0.5000",
-        f"    local        {losses['local']}  (chosen)",
+    assert lines[:6] == [
+        "Held-out RMSE, and weight (chosen: local):",
+        "    uncalibrated        0.5000",
+        "    global              0.5000",
+        f"    regions of 15 rows  {best}",
+        f"    pruned tree         {best}  1.00",
+        f"    average             {best}",
     ]
     # Between 0.125 and 2 nothing is known: the threshold is halfway. A model that starts from the
     # scores as they are has half of them, and half less.
-    assert lines[4:] == [
+    assert lines[6:] == [
         "|--- x0 <= 1.0625  (n=20)",
         "|   F[0] =  1.52 - 0.50 S[1]",
         "|   F[1] = -1.52 + 0.50 S[1]",
@@ -53,10 +55,13 @@ def test_what_was_chosen_stands_before_the_tree():
     ]
 
 
-def test_the_measure_is_the_objective():
-    tree = two_leaves([[0.125], [2]] * 20, make=CalibrationTree, objective="log_loss")
+def test_the_losses_are_those_of_the_scoring():
+    tree = two_leaves([[0.125], [2]] * 20, make=CalibrationTree, scoring="log_loss")
     lines = tree.to_text().splitlines()
-    assert lines[:2] == ["Cross-validated log loss:", f"    leave alone  {np.log(2):.4f}"]
+    assert lines[:2] == [
+        "Held-out log loss, and weight (chosen: local):",
+        f"    uncalibrated        {np.log(2):.4f}",
+    ]
 
 
 def test_categories_names_and_labels():
@@ -91,6 +96,20 @@ def test_of_many_categories_only_the_first_are_named():
         "|--- c in 00, 01, 02, 03, 04, 05, 06, 07, 3 more  (n=99)",
         "|--- c in 11, 12, 13, 14, 15, 16, 17, 18, 5 more  (n=117)",
     ]
+
+
+def test_of_most_categories_the_others_are_named():
+    names = np.array(list("abcdefg") * 20)
+    frame = pd.DataFrame({"c": names})
+    tree = fixed_tree(max_depth=1).fit(frame, (names > "b").astype(int), [0.5] * len(names))
+    conditions = [line for line in tree.to_text().splitlines() if "|--- " in line]
+    assert sorted(conditions) == ["|--- c in a, b  (n=40)", "|--- c other than a, b  (n=100)"]
+
+
+def test_long_names_are_whole():
+    name, category = "n" * 99, "c" * 99
+    text = two_leaves(pd.DataFrame({name: [category, "b"] * 20}), make=fixed_tree).to_text()
+    assert f"|--- {name} = {category}  (n=20)" in text.splitlines()
 
 
 def test_a_missing_value_can_be_all_that_matters():
@@ -133,7 +152,7 @@ def test_every_condition_and_every_leaf_is_there_once(make):
     frame, y, scores = make_frame()
     tree = make().fit(frame, y, scores)
     lines = tree.to_text().splitlines()
-    assert sum("|--- " in line for line in lines) == tree.tree_.n_nodes - 1
+    assert sum("|--- " in line for line in lines) == tree.model_.n_nodes - 1
     assert sum("F[1] =" in line for line in lines) == tree.get_n_leaves()
     for fragment in ("colour = red", "known = True", "number <= ", "number > "):
         assert any(fragment in line for line in lines)
@@ -152,7 +171,8 @@ def test_formulas_are_the_node_models(make, n_classes, k):
     others = np.random.default_rng(0).dirichlet(np.ones(n_classes), len(X))
     several = np.hstack([scores, others][:k])
     tree = make(max_depth=0).fit(X, y, several)
-    seen = np.log(several / (1 - several)) if n_classes == 2 else np.log(several)
+    has_log_odds = n_classes == 2 or make is fixed_boosted_tree
+    seen = np.log(several / (1 - several)) if has_log_odds else np.log(several)
     names = {f"S[{j}]": j for j in range(n_classes)}
     names |= {f"S{1 + i}[{j}]": i * n_classes + j for i in range(k) for j in range(n_classes)}
     correction, raw = np.zeros((len(X), n_classes)), np.zeros((len(X), n_classes))
@@ -176,14 +196,15 @@ def test_formulas_are_the_node_models(make, n_classes, k):
         np.testing.assert_allclose(correction.sum(axis=1), 0, atol=1e-9)
 
 
-def test_no_formula_but_the_scores_where_these_are_left_alone():
+def test_no_formula_where_scores_stay_uncalibrated():
     rng = np.random.default_rng(0)
     scores = rng.random(200)
     tree = CalibrationTree().fit(rng.random((200, 1)), rng.random(200) < scores, scores)
     lines = tree.to_text().splitlines()
-    assert lines[1].endswith("  (chosen)") and lines[1].split()[:2] == ["leave", "alone"]
-    formulas = [line for line in lines if "F[" in line]
-    assert formulas in ([], ["F[False] =  0.00 - 0.50 S[True]", "F[True]  =  0.00 + 0.50 S[True]"])
+    assert "(chosen: uncalibrated)" in lines[0]
+    assert lines[1].split()[0] == "uncalibrated" and lines[1].endswith("  1.00")
+    leaves = [line for line in lines if line.strip("| ") == "uncalibrated"]
+    assert len(leaves) == tree.get_n_leaves() and not any("F[" in line for line in lines)
 
 
 @pytest.mark.parametrize(
@@ -215,7 +236,7 @@ def test_hostile_names_stay_text(make):
 
 
 @every_engine
-def test_other_alphabets_are_left_alone(make):
+def test_other_alphabets_stay_as_they_are(make):
     frame = pd.DataFrame({"größe": ["大", "小"] * 20})
     assert "|--- größe = 大  (n=20)" in two_leaves(frame, make=make).to_text()
 

@@ -8,7 +8,7 @@ from scipy.special import expit, softmax
 
 from caltree.metrics import log_loss, rmse
 
-from ..support.default_trees import chosen, noise, rows_with_shift
+from ..support.default_trees import noise, rows_with_shift
 from ..support.histogram_cases import chunks_of, fixed_histogram_tree, histogram_tree
 from ..support.trees import CalibrationTree, assert_probabilities, make_frame, make_rows
 
@@ -22,11 +22,11 @@ def test_as_good_on_fresh_rows_as_a_tree_on_rows(n_classes):
         rows, bins = (
             rmse(
                 y[test],
-                CalibrationTree(histograms=mode)
+                CalibrationTree(tree_method=mode)
                 .fit(X[train], y[train], scores[train])
                 .predict_proba(X[test], scores[test]),
             )
-            for mode in (False, True)
+            for mode in ("exact", "hist")
         )
         differences.append(bins - rows)
         gains.append(rmse(y[test], scores[test]) - bins)
@@ -35,10 +35,10 @@ def test_as_good_on_fresh_rows_as_a_tree_on_rows(n_classes):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_what_is_calibrated_is_left_alone(seed):
+def test_calibrated_scores_stay_uncalibrated(seed):
     y, scores = rows_with_shift(0.0, 4000, seed=seed)
     tree = histogram_tree().fit(noise(4000), y, scores)
-    assert chosen(tree) == ["leave alone"] and tree.tree_.share_of_scores == 1.0
+    assert tree.selection_.chosen == "uncalibrated" and tree.model_.uncalibrated_weight == 1.0
     expected = np.column_stack([1 - scores, scores])
     np.testing.assert_allclose(tree.predict_proba(noise(4000), scores), expected, atol=1e-15)
 
@@ -47,7 +47,7 @@ def test_one_shift_for_all_rows_is_global():
     y, scores = rows_with_shift(1.0, 4000)
     trees = [histogram_tree(random_state=k).fit(noise(4000), y, scores) for k in range(4)]
     # Now and then a tree is found in noise.
-    assert sum(chosen(tree) == ["global"] for tree in trees) >= 3
+    assert sum(tree.selection_.chosen == "global" for tree in trees) >= 3
     tree = trees[0]
     calibrated = tree.predict_proba(noise(4000), scores)[:, 1]
     assert calibrated.mean() == pytest.approx(y.mean(), abs=0.02)
@@ -57,8 +57,8 @@ def test_a_region_is_put_right_and_only_there():
     X = noise(6000)
     wrong = X[:, 1] > 0.8
     y, scores = rows_with_shift(np.where(wrong, 2.5, 0.0), 6000)
-    tree = histogram_tree(splits="residual").fit(X, y, scores)
-    assert chosen(tree) == ["local"]
+    tree = histogram_tree(criterion="residual").fit(X, y, scores)
+    assert tree.selection_.chosen == "local"
     assert tree.feature_importances_.argmax() == 1
     calibrated = tree.predict_proba(X, scores)[:, 1]
     for part in (wrong, ~wrong):
@@ -97,10 +97,10 @@ def test_every_kind_of_column_helps():
     frame, y, scores = make_frame(5000)
     test, truth, of_test = make_frame(5000, seed=1)
     found = {}
-    for mode in (False, True):
-        tree = CalibrationTree(histograms=mode).fit(frame, y, scores)
+    for mode in ("exact", "hist"):
+        tree = CalibrationTree(tree_method=mode).fit(frame, y, scores)
         found[mode] = rmse(truth, tree.predict_proba(test, of_test))
-    assert found[True] < found[False] + 0.002 and found[True] < rmse(truth, of_test) - 0.05
+    assert found["hist"] < found["exact"] + 0.002 and found["hist"] < rmse(truth, of_test) - 0.05
 
 
 def test_several_classifiers_are_calibrated_together():
@@ -108,10 +108,10 @@ def test_several_classifiers_are_calibrated_together():
     both = np.hstack([scores, scores[:, ::-1]])
     train, test = slice(0, 2000), slice(2000, None)
     found = {}
-    for mode in (False, True):
-        tree = CalibrationTree(histograms=mode).fit(X[train], y[train], both[train])
+    for mode in ("exact", "hist"):
+        tree = CalibrationTree(tree_method=mode).fit(X[train], y[train], both[train])
         found[mode] = rmse(y[test], tree.predict_proba(X[test], both[test]))
-    assert found[True] < found[False] + 0.004
+    assert found["hist"] < found["exact"] + 0.004
 
 
 @pytest.mark.parametrize("scale", [1e3, 1e7])
@@ -120,19 +120,19 @@ def test_weights_of_any_size_are_exact_enough(scale):
     X, y, scores = make_rows(600)
     weights = np.random.default_rng(0).uniform(0.5, 2.0, 600)
     plain, scaled = (
-        fixed_histogram_tree(max_depth=1, penalty=0.05 * factor, min_samples_leaf=20 * factor)
+        fixed_histogram_tree(max_depth=1, l2_regularization=0.05 * factor, min_samples_leaf=1)
         .fit(X, y, scores, sample_weight=weights * factor)
-        .tree_
+        .model_
         for factor in (1.0, scale)
     )
     assert plain.n_nodes == 3
     assert np.array_equal(plain.threshold, scaled.threshold)
-    np.testing.assert_allclose(plain.coefficients[0], scaled.coefficients[0], rtol=1e-6)
+    np.testing.assert_allclose(plain.parameters[0], scaled.parameters[0], rtol=1e-6)
     np.testing.assert_allclose(plain.n_rows * scale, scaled.n_rows, rtol=1e-12)
     np.testing.assert_allclose(plain.gain * scale, scaled.gain, rtol=1e-6)
 
 
 def test_weights_of_almost_any_size_will_do():
     X, y, scores = make_rows(400)
-    tree = histogram_tree(objective="log_loss").fit(X, y, scores, sample_weight=np.full(400, 1e303))
+    tree = histogram_tree(scoring="log_loss").fit(X, y, scores, sample_weight=np.full(400, 1e303))
     assert_probabilities(tree.predict_proba(X, scores))

@@ -156,7 +156,7 @@ def test_codes_have_one_byte_if_that_is_enough():
 
 def leaf_rows(tree, X, weights=None):
     """The rows of every leaf as it was grown, and as `apply` deals them out."""
-    model = tree.tree_
+    model = tree.model_
     leaves = np.flatnonzero(model.attribute < 0)
     counts = np.bincount(tree.apply(X), weights, minlength=model.n_nodes)
     return model.n_rows[leaves], counts[leaves]
@@ -222,12 +222,12 @@ def test_rows_of_categories_reach_their_leaves(n_categories):
     frame = pd.DataFrame({"category": values, "noise": noise(4000, 1)[:, 0]})
     with chunks_of(700):
         tree = fixed_histogram_tree().fit(frame, y, scores)
-    assert tree.tree_.attribute[0] == 0
+    assert tree.model_.attribute[0] == 0
     grown, applied = leaf_rows(tree, frame)
     assert np.array_equal(grown, applied)
     # The categories were told apart, and not just two bytes of them.
     order = np.array(sorted(range(n_categories), key=lambda code: f"c{code}")) % 2
-    sides = tree.tree_.branches[tree.tree_.table[0] :][:n_categories]
+    sides = tree.model_.branches[tree.model_.table[0] :][:n_categories]
     assert len(sides) == n_categories
     assert np.mean(sides == order) > 0.9 or np.mean(sides != order) > 0.9
 
@@ -238,9 +238,9 @@ def test_more_categories_than_two_bytes_tell_apart_are_not_looked_at():
     numbers = rng.integers(0, 2, n_rows)
     y, scores = rows_with_shift(np.where(numbers, 1.0, -1.0), n_rows)
     X = np.column_stack([np.arange(n_rows), numbers])
-    params = {"categorical_features": [0], "max_depth": 2, "histograms": True}
+    params = {"categorical_features": [0], "max_depth": 2, "tree_method": "hist"}
     tree = fixed_histogram_tree(**params).fit(X, y, scores)
-    assert tree.tree_.attribute.tolist() == [1, -1, -1]
+    assert tree.model_.attribute.tolist() == [1, -1, -1]
     assert np.array_equal(*leaf_rows(tree, X))
     # One category less, and they are.
     less = X[:-1].copy()
@@ -259,7 +259,7 @@ def test_every_value_can_be_separated_from_the_next(max_bins):
     X = np.sqrt(value + 2.0)[:, np.newaxis]
     tree = fixed_histogram_tree(max_bins=max_bins, min_samples_split=2, min_samples_leaf=1)
     tree.fit(X, y, np.full(len(y), 0.5))
-    model = tree.tree_
+    model = tree.model_
     thresholds = np.sort(model.threshold[model.attribute >= 0])
     borders = np.flatnonzero(second[1:] != second[:-1])
     for border in borders:
@@ -273,7 +273,7 @@ def test_fewer_bins_tell_fewer_values_apart():
     value = np.repeat(np.arange(40), 50)
     y, scores = rows_with_shift(np.where(value % 2, 3.0, -3.0), len(value))
     tree = fixed_histogram_tree(max_bins=10).fit(value[:, np.newaxis], y, scores)
-    assert len(np.unique(tree.tree_.threshold[tree.tree_.attribute >= 0])) <= 9
+    assert len(np.unique(tree.model_.threshold[tree.model_.attribute >= 0])) <= 9
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf])

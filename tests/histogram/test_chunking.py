@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caltree._histogram import local
-from caltree._histogram.engine import make_tree
-from caltree._histogram.pool import LocalPool
+from caltree._histogram import in_process
+from caltree._histogram.pool import LocalPool, run_in_threads
 from caltree._inputs.folds import hashed_folds
 
 from ..support.default_trees import fitted
@@ -37,26 +36,27 @@ def test_chunks_of_one_row():
 
 
 def test_the_trees_above_are_no_stumps():
-    """What was compared has splits of every kind, and averages."""
+    """Splits of every kind were compared, and averages."""
     kinds = set()
 
     @examples(45)
     @given(problems())
     def look(problem):
         tree = problem.fit()
-        model = tree.tree_
+        model = tree.model_
         inner = model.attribute >= 0
         kinds.update(
             ("nominal" if nominal else "numeric", len(tree.classes_) > 2)
             for nominal in model.table[inner] >= 0
         )
-        kinds.update(row["candidate"] for row in tree.selection_ if row["chosen"])
-        kinds.update("averaged" for row in tree.levels_ if 0 < row["share"] < 1)
+        if tree.selection_ is not None:
+            kinds.add(tree.selection_.chosen)
+            kinds.update("averaged" for each in tree.selection_.candidates if 0 < each.weight < 1)
         kinds.update("missing" for rows in model.missing_rows if rows > 0)
 
     look()
     assert {(kind, many) for kind in ("nominal", "numeric") for many in (False, True)} < kinds
-    assert {"leave alone", "global", "local", "averaged", "missing"} < kinds
+    assert {"uncalibrated", "global", "local", "averaged", "missing"} < kinds
 
 
 def test_the_number_of_rows_decides_on_the_number_of_chunks():
@@ -65,14 +65,14 @@ def test_the_number_of_rows_decides_on_the_number_of_chunks():
     counts = []
 
     class Counting(LocalPool):
-        def __init__(self, plan, chunks, n_jobs):
+        def __init__(self, plan, chunks, states, n_jobs):
             counts.append([len(chunk) for chunk in chunks])
-            super().__init__(plan, chunks, n_jobs)
+            super().__init__(plan, chunks, states, n_jobs)
 
     for fewest, most, n_chunks in ((10, 10_000, 4), (300, 10_000, 8), (10, 90, 2)):
         with (
-            patch.multiple(local, _FEWEST_ROWS=fewest, _MOST_ROWS=most, _CHUNKS=n_chunks),
-            patch.object(local, "LocalPool", Counting),
+            patch.multiple(in_process, _FEWEST_ROWS=fewest, _MOST_ROWS=most, _CHUNKS=n_chunks),
+            patch.object(in_process, "LocalPool", Counting),
         ):
             assert fitted(histogram_tree().fit(X, y, scores)) == expected
     assert counts == [[250] * 4, [300] * 3 + [100], [90] * 11 + [10]]
@@ -88,7 +88,7 @@ def test_a_chunk_without_a_row_of_positive_weight_is_left_out():
         assert problem.fitted(n_jobs=2) == whole
     kept = np.flatnonzero(weights)
     without = Problem(frame, y, scores, None, {}).reordered(kept)
-    assert without.fitted()["tree"]["n_rows"] == whole["tree"]["n_rows"]
+    assert without.fitted()["model"]["n_rows"] == whole["model"]["n_rows"]
 
 
 def dyadic_problem(n_classes, seed):
@@ -109,8 +109,8 @@ def dyadic_problem(n_classes, seed):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("objective", ["rmse", "log_loss"])
-def test_the_order_of_the_rows_changes_no_bit(n_classes, objective):
+@pytest.mark.parametrize("scoring", ["rmse", "log_loss"])
+def test_the_order_of_the_rows_changes_no_bit(n_classes, scoring):
     problem = dyadic_problem(n_classes, seed=n_classes)
     fold = hashed_folds(0, 1024, 4, 4, 0)
     order = np.random.default_rng(0).permutation(1024)
@@ -118,8 +118,8 @@ def test_the_order_of_the_rows_changes_no_bit(n_classes, objective):
     for case, folds in ((problem, fold), (problem.reordered(order), fold[order])):
         cv = [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(4)]
         with chunks_of(1024 if case is problem else 100):
-            found.append(case.fitted(cv=cv, objective=objective))
-    assert len(found[0]["tree"]["attribute"]) > 3
+            found.append(case.fitted(cv=cv, scoring=scoring))
+    assert len(found[0]["model"]["attribute"]) > 3
     assert found[0] == found[1]
 
 
@@ -133,12 +133,12 @@ def test_a_number_of_folds_is_the_deal_of_the_rows_by_number():
 
 def test_threads_are_no_more_than_chunks():
     X, y, scores = make_rows(200)
-    pools = []
+    n_threads = set()
 
-    def watched(pool, plan, known, recipe):
-        pools.append(pool)
-        return make_tree(pool, plan, known, recipe)
+    def watched(function, items, n):
+        n_threads.add(n)
+        return run_in_threads(function, items, n)
 
-    with patch("caltree._histogram.local.make_tree", watched), chunks_of(100):
+    with patch("caltree._histogram.pool.run_in_threads", watched), chunks_of(100):
         histogram_tree(n_jobs=8).fit(X, y, scores)
-    assert pools[0]._threads == 2
+    assert n_threads == {2}

@@ -1,4 +1,4 @@
-"""What the parts of a table tell of its columns, put together."""
+"""Summaries of the parts of a table, merged."""
 
 from __future__ import annotations
 
@@ -15,16 +15,22 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
-from caltree._fitted.fingerprint import SIZE, Sketch, Smallest
-from caltree._histogram.surveys import CategoriesSeen, NumbersSeen, Survey, learned, merged_survey
+from caltree._fitted.fingerprint import SIZE, Fingerprint, SmallestHashes
+from caltree._histogram.summaries import (
+    NominalSummary,
+    NumericSummary,
+    TableSummary,
+    learn_bins,
+    merge_summaries,
+)
 from caltree._inputs.indexing import slice_rows
 
 from ..support.histogram_cases import chunks_of, examples, histogram_tree
 from ..support.trees import make_frame
 
 
-def survey(X, max_bins=255, keep=None, weights=None, nominal=None):
-    return Survey.of(X, keep, weights, nominal, max_bins)
+def summarise(X, max_bins=255, keep=None, weights=None, nominal=None):
+    return TableSummary.of(X, keep, weights, nominal, max_bins)
 
 
 def cut_up(X, n_parts):
@@ -32,45 +38,45 @@ def cut_up(X, n_parts):
     return [slice_rows(X, a, b) for a, b in pairwise(borders)]
 
 
-# Surveys
+# Summaries
 
 
 @pytest.mark.parametrize("n_parts", [1, 2, 7])
 @pytest.mark.parametrize("max_bins", [255, 5])
 def test_parts_tell_what_the_whole_tells(n_parts, max_bins):
     frame, _, _ = make_frame(300)
-    whole = survey(frame, max_bins)
-    merged = merged_survey([survey(part, max_bins) for part in cut_up(frame, n_parts)])
+    whole = summarise(frame, max_bins)
+    merged = merge_summaries([summarise(part, max_bins) for part in cut_up(frame, n_parts)])
     assert merged.labels == whole.labels == tuple(frame.columns)
     for one, other in zip(merged.columns, whole.columns, strict=True):
         assert type(one) is type(other)
-        if isinstance(one, NumbersSeen):
+        if isinstance(one, NumericSummary):
             assert (one.values is None) == (other.values is None)
             assert one.values is None or np.array_equal(one.values, other.values)
         else:
             assert one == other
     assert merged.attributes() == whole.attributes()
-    kinds = [isinstance(column, NumbersSeen) for column in whole.columns]
+    kinds = [isinstance(column, NumericSummary) for column in whole.columns]
     assert kinds == [True, False, False, False, True, False]
 
 
 def test_numbers_are_many_if_all_parts_together_have_many():
     parts = [np.arange(3.0), np.arange(2.0, 5.0)]
-    seen = [NumbersSeen(part) for part in parts]
+    seen = [NumericSummary(part) for part in parts]
     assert seen[0].merge(seen[1], 5).values.tolist() == [0, 1, 2, 3, 4]
     assert seen[0].merge(seen[1], 4).values is None
-    assert seen[0].merge(NumbersSeen(None), 10).values is None
-    assert NumbersSeen(np.empty(0)).is_empty and not NumbersSeen(None).is_empty
+    assert seen[0].merge(NumericSummary(None), 10).values is None
+    assert NumericSummary(np.empty(0)).is_empty and not NumericSummary(None).is_empty
 
 
 def test_the_weight_of_a_category_is_that_of_its_rows():
     X = pd.DataFrame({"a": ["x", "y", "y", "z", None]})
     keep = np.array([True, True, True, False, True])
-    seen = survey(X, keep=keep, weights=np.array([5.0, 1.0, 2.0, 9.0]))
+    seen = summarise(X, keep=keep, weights=np.array([5.0, 1.0, 2.0, 9.0]))
     assert seen.columns[0].totals == {"x": 5.0, "y": 3.0}
     attributes = seen.attributes().columns[0]
     assert attributes.categories == ("x", "y") and attributes.fill == 0.0
-    other = survey(pd.DataFrame({"a": ["y", "y", "w"]}))
+    other = summarise(pd.DataFrame({"a": ["y", "y", "w"]}))
     both = seen.merge(other).attributes().columns[0]
     assert both.categories == ("w", "x", "y") and both.fill == 1.0
     more = seen.merge(other).merge(other).attributes().columns[0]
@@ -79,12 +85,12 @@ def test_the_weight_of_a_category_is_that_of_its_rows():
 
 def test_declared_categories_count_without_a_row():
     values = pd.Categorical(["b", "a", "b"], categories=["c", "b", "a"])
-    one = survey(pd.DataFrame({"size": values}))
+    one = summarise(pd.DataFrame({"size": values}))
     assert one.merge(one).attributes().columns[0].categories == ("c", "b", "a")
     # Parts that declare others know only what their rows have.
-    other = survey(pd.DataFrame({"size": pd.Categorical(["d", "a"], categories=["d", "a"])}))
+    other = summarise(pd.DataFrame({"size": pd.Categorical(["d", "a"], categories=["d", "a"])}))
     assert one.merge(other).attributes().columns[0].categories == ("a", "b", "d")
-    text = survey(pd.DataFrame({"size": ["a"]}))
+    text = summarise(pd.DataFrame({"size": ["a"]}))
     assert one.merge(text).columns[0].declared is None
 
 
@@ -97,11 +103,11 @@ def test_a_part_without_a_value_goes_with_any():
     for nothing in (empty, missing):
         for other in (text, numbers):
             for parts in ((nothing, other), (other, nothing)):
-                found = merged_survey([survey(part) for part in parts]).columns[0]
+                found = merge_summaries([summarise(part) for part in parts]).columns[0]
                 if other is numbers:
                     assert found.values.tolist() == [1.0, 2.0]
                 else:
-                    assert found == CategoriesSeen({"x": 1.0, "y": 1.0}, None)
+                    assert found == NominalSummary({"x": 1.0, "y": 1.0}, None)
 
 
 @pytest.mark.parametrize(
@@ -116,15 +122,15 @@ def test_a_part_without_a_value_goes_with_any():
 def test_columns_that_change_their_type_are_refused(one, other, message):
     parts = [pd.DataFrame({"fine": [0.0, 1.0], "shade": values}) for values in (one, other)]
     with pytest.raises(TypeError, match=message):
-        merged_survey([survey(part) for part in parts]).attributes()
+        merge_summaries([summarise(part) for part in parts]).attributes()
 
 
 def test_parts_with_other_columns_are_refused():
-    one, other = (survey(pd.DataFrame({name: [1.0]})) for name in ("a", "b"))
+    one, other = (summarise(pd.DataFrame({name: [1.0]})) for name in ("a", "b"))
     with pytest.raises(ValueError, match=r"X has the attributes \['a'\] in some of its parts and"):
         one.merge(other)
     with pytest.raises(ValueError, match="give all parts the same columns"):
-        one.merge(survey(pd.DataFrame({"a": [1.0], "b": [2.0]})))
+        one.merge(summarise(pd.DataFrame({"a": [1.0], "b": [2.0]})))
 
 
 def test_objects_that_change_their_type_are_refused_by_name():
@@ -141,16 +147,16 @@ def test_a_column_without_a_value_is_never_split_on():
     with chunks_of(90):
         tree = histogram_tree().fit(frame, y, scores)
     assert tree.get_n_leaves() > 1
-    assert not np.isin(tree.tree_.attribute, [6, 7]).any()
+    assert not np.isin(tree.model_.attribute, [6, 7]).any()
 
 
 @pytest.mark.parametrize("max_bins", [255, 4])
 def test_bins_and_means_are_learned_from_a_sample(max_bins):
     X = np.array([[1.0, 0.0], [2.0, 1.0], [4.0, np.nan], [8.0, 1.0], [np.nan, 0.0], [16.0, 1.0]])
-    seen = survey(X, max_bins, nominal=[1])
+    seen = summarise(X, max_bins, nominal=[1])
     known = seen.attributes()
     weights = np.array([1.0, 1.0, 2.0, 1.0, 1.0, 1.0])
-    complete, bins = learned(seen, known, known.encode(X), weights)
+    complete, bins = learn_bins(seen, known, known.encode(X), weights)
     assert complete.columns[0].fill == pytest.approx((1 + 2 + 8 + 8 + 16) / 6)
     assert bins.numeric.tolist() == [1, 0]
     if max_bins == 255:
@@ -160,10 +166,10 @@ def test_bins_and_means_are_learned_from_a_sample(max_bins):
 
 
 def test_unions_of_categories_are_sorted():
-    one, other = CategoriesSeen({"b": 1.0}, None), CategoriesSeen({"a": 2.0, "b": 3.0}, None)
+    one, other = NominalSummary({"b": 1.0}, None), NominalSummary({"a": 2.0, "b": 3.0}, None)
     merged = one.merge(other, 255)
     assert merged.totals == {"a": 2.0, "b": 4.0} and merged.categories("x") == ("a", "b")
-    assert CategoriesSeen({}, None).is_empty and not merged.is_empty
+    assert NominalSummary({}, None).is_empty and not merged.is_empty
 
 
 # Hashes
@@ -176,20 +182,20 @@ def test_unions_of_categories_are_sorted():
 )
 def test_the_smallest_of_parts_are_the_smallest_of_all(hashes, n_parts):
     parts = [part for part in np.array_split(hashes, n_parts) if len(part)]
-    merged = reduce(Smallest.merge, map(Smallest.of, parts)).sketch()
+    merged = reduce(SmallestHashes.merge, map(SmallestHashes.of, parts)).fingerprint()
     distinct, counts = np.unique(hashes, return_counts=True)
     assert np.array_equal(merged.hashes, distinct[:SIZE])
     assert merged.rows == counts[:SIZE].sum()
     assert merged.single == np.count_nonzero(counts[:SIZE] == 1)
-    assert merged.to_dict() == Sketch.of(hashes).to_dict()
+    assert merged.to_dict() == Fingerprint.of(hashes).to_dict()
 
 
 def test_the_smallest_of_many():
     hashes = np.random.default_rng(0).integers(0, 2**64, 20_000, dtype=np.uint64)
     hashes[5000:10_000] = hashes[:5000]
-    merged = reduce(Smallest.merge, map(Smallest.of, np.array_split(hashes, 9)))
-    assert merged.sketch().to_dict() == Sketch.of(hashes).to_dict()
-    assert 0 < merged.sketch().single < SIZE < merged.sketch().rows
+    merged = reduce(SmallestHashes.merge, map(SmallestHashes.of, np.array_split(hashes, 9)))
+    assert merged.fingerprint().to_dict() == Fingerprint.of(hashes).to_dict()
+    assert 0 < merged.fingerprint().single < SIZE < merged.fingerprint().rows
 
 
 # Rows

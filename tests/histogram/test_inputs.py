@@ -13,8 +13,7 @@ import pytest
 from scipy import sparse
 
 from caltree import CalibrationTree
-from caltree._histogram import binning as bins
-from caltree._histogram import local
+from caltree._histogram import binning, in_process
 
 from ..support.default_trees import rows_with_shift
 from ..support.histogram_cases import chunks_of, histogram_tree
@@ -63,8 +62,8 @@ def test_any_container_gives_the_same_tree(name, numbers):
         found = histogram_tree().fit(given, y, scores)
     assert expected.get_n_leaves() > 2
     assert_same(expected, found, X, scores, given)
-    assert found.sketch_.to_dict() == expected.sketch_.to_dict()
-    assert found.levels_ == expected.levels_
+    assert found.fingerprint_.to_dict() == expected.fingerprint_.to_dict()
+    assert found.selection_ == expected.selection_
 
 
 def test_missing_values_are_missing_in_any_table():
@@ -133,10 +132,10 @@ def test_a_large_matrix_of_float32_is_not_copied():
     X = rng.standard_normal((16_000, 150)).astype(np.float32)
     y, scores = rows_with_shift(np.where(X[:, 0] > 0, 1.0, -1.0), len(X))
     with (
-        patch.multiple(local, _FEWEST_ROWS=500, _MOST_ROWS=500),
-        patch.object(bins, "SAMPLE_ROWS", 500),
+        patch.multiple(in_process, _FEWEST_ROWS=500, _MOST_ROWS=500),
+        patch.object(binning, "SAMPLE_ROWS", 500),
     ):
         # Where every bin is a byte, the histograms are small beside the codes.
-        found = peak_of_fit(X, y, scores, histograms=True, max_bins=16)
+        found = peak_of_fit(X, y, scores, tree_method="hist", max_bins=16)
     codes = X.size
     assert codes < found < 2.5 * codes  # the matrix itself has four bytes a number

@@ -1,4 +1,4 @@
-"""When a tree is grown on histograms, and what that cannot do."""
+"""When a tree is grown on histograms, and the folds that it refuses then."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from sklearn.model_selection import KFold, RepeatedKFold, ShuffleSplit
 
-from caltree import CalibrationTree
-from caltree._training import settings as problem
+from caltree import CalibrationTree, tree
 
 from ..support.default_trees import fitted
 from ..support.histogram_cases import histogram_tree
-from ..support.trees import FIXED, boosted_tree, fixed_tree, make_frame, make_rows, same_tree
+from ..support.trees import FIXED, make_frame, make_rows, same_tree
 
 MOST = 300
 
@@ -19,18 +18,18 @@ MOST = 300
 @pytest.fixture
 def few_rows(monkeypatch):
     """So few rows are looked at one by one."""
-    monkeypatch.setattr(problem, "_MOST_ROWS_ONE_BY_ONE", MOST)
+    monkeypatch.setattr(tree, "_MOST_EXACT_ROWS", MOST)
 
 
 @pytest.mark.usefixtures("few_rows")
-@pytest.mark.parametrize("splits", ["cv", "residual", "gain_ratio"])
-def test_auto_goes_over_beyond_that_many_rows(splits):
+@pytest.mark.parametrize("criterion", ["cv", "residual", "gain_ratio"])
+def test_auto_goes_over_beyond_that_many_rows(criterion):
     X, y, scores = make_rows(MOST + 1)
-    for n_rows, mode in ((MOST, False), (MOST + 1, True)):
+    for n_rows, methods in ((MOST, ("exact", "hist")), (MOST + 1, ("hist", "exact"))):
         rows = X[:n_rows], y[:n_rows], scores[:n_rows]
         auto, one, other = (
-            fitted(CalibrationTree(splits=splits, histograms=value).fit(*rows))
-            for value in ("auto", mode, not mode)
+            fitted(CalibrationTree(criterion=criterion, tree_method=method).fit(*rows))
+            for method in ("auto", *methods)
         )
         assert auto == one
         assert auto != other
@@ -42,75 +41,53 @@ def test_rows_of_no_weight_do_not_count():
     weights = np.ones(MOST + 50)
     weights[::7] = 0.0
     auto, rows = (
-        CalibrationTree(histograms=mode).fit(X, y, scores, sample_weight=weights)
-        for mode in ("auto", False)
+        CalibrationTree(tree_method=method).fit(X, y, scores, sample_weight=weights)
+        for method in ("auto", "exact")
     )
     assert np.count_nonzero(weights) <= MOST and fitted(auto) == fitted(rows)
 
 
-@pytest.mark.usefixtures("few_rows")
-@pytest.mark.parametrize("make", [CalibrationTree.published, boosted_tree])
-def test_logitboost_looks_at_all_rows(make):
-    X, y, scores = make_rows(MOST + 100)
-    auto, rows = (make(**params).fit(X, y, scores) for params in ({}, {"histograms": False}))
-    assert auto.splits_ == "gain_ratio" and fitted(auto) == fitted(rows)
-
-
 def test_the_documented_size_is_that_of_the_code():
-    assert f"{problem._MOST_ROWS_ONE_BY_ONE:,} rows" in " ".join(CalibrationTree.__doc__.split())
-    recipe = CalibrationTree()._recipe()
-    assert not recipe.uses_histograms(problem._MOST_ROWS_ONE_BY_ONE)
-    assert recipe.uses_histograms(problem._MOST_ROWS_ONE_BY_ONE + 1)
-    assert not CalibrationTree.published()._recipe().uses_histograms(10**9)
-
-
-def test_numpy_booleans_will_do():
-    X, y, scores = make_rows(200)
-    found = [fixed_tree(histograms=value).fit(X, y, scores) for value in (True, np.bool_(True))]
-    assert same_tree(*found)
+    assert f"{tree._MOST_EXACT_ROWS:,} rows" in " ".join(CalibrationTree.__doc__.split())
+    assert not CalibrationTree()._uses_histograms(tree._MOST_EXACT_ROWS)
+    assert CalibrationTree()._uses_histograms(tree._MOST_EXACT_ROWS + 1)
 
 
 @pytest.mark.parametrize("path_averaging", [True, False])
-def test_the_splits_of_the_lower_loss_are_taken(path_averaging):
+def test_the_criterion_of_the_lower_loss_is_taken(path_averaging):
     seen = set()
     for seed in range(6):
         X, y, scores = make_rows(400, seed=seed)
         params = {"path_averaging": path_averaging}
         both, *each = (
-            histogram_tree(splits=splits, **params).fit(X, y, scores)
-            for splits in ("cv", "residual", "gain_ratio")
+            histogram_tree(criterion=criterion, **params).fit(X, y, scores)
+            for criterion in ("cv", "residual", "gain_ratio")
         )
-        seen.add(both.splits_)
-        taken = next(tree for tree in each if tree.splits_ == both.splits_)
+        seen.add(both.criterion_)
+        taken = next(one for one in each if one.criterion_ == both.criterion_)
         assert fitted(both) == fitted(taken)
     assert seen == {"residual", "gain_ratio"}
 
 
 def test_a_fitted_tree_is_stored_and_read_like_any():
     frame, y, scores = make_frame(600)
-    tree = histogram_tree().fit(frame, y, scores)
-    again = CalibrationTree.from_dict(tree.to_dict())
-    assert again.to_dict() == tree.to_dict()
-    assert np.array_equal(again.predict_proba(frame, scores), tree.predict_proba(frame, scores))
-    assert tree.to_text().startswith("Cross-validated RMSE:")
+    fit = histogram_tree().fit(frame, y, scores)
+    again = CalibrationTree.from_dict(fit.to_dict())
+    assert again.to_dict() == fit.to_dict()
+    assert np.array_equal(again.predict_proba(frame, scores), fit.predict_proba(frame, scores))
+    assert again.to_text() == fit.to_text()
 
 
 # Refused
 
 
-@pytest.mark.parametrize("value", ["yes", "Auto", 1, 0, None, 1.0, [True]])
+@pytest.mark.parametrize("value", ["yes", "Auto", True, False, 1, None, ["hist"]])
 def test_other_values_are_refused(value):
     X, y, scores = make_rows(50)
-    with pytest.raises(ValueError, match="histograms must be 'auto', True or False, got") as error:
-        CalibrationTree(histograms=value).fit(X, y, scores)
+    message = "tree_method must be one of 'auto', 'exact', 'hist', got"
+    with pytest.raises(ValueError, match=message) as error:
+        CalibrationTree(tree_method=value).fit(X, y, scores)
     assert repr(value) in str(error.value)
-
-
-@pytest.mark.parametrize("make", [CalibrationTree.published, boosted_tree])
-def test_logitboost_cannot_use_histograms(make):
-    message = "histograms=True needs node_models='shrunken', got 'logitboost'; use"
-    with pytest.raises(ValueError, match=message):
-        make(histograms=True).fit(*make_rows(50))
 
 
 @pytest.mark.parametrize(("n_rows", "cv", "most"), [(40, 41, 40), (400, 251, 250)])
@@ -136,14 +113,14 @@ def test_too_many_folds_are_refused(n_rows, cv, most):
 def test_folds_that_sums_cannot_tell_are_refused(cv, message):
     with pytest.raises(ValueError, match=message) as error:
         histogram_tree(cv=cv).fit(*make_rows(300))
-    assert "use histograms=False" in str(error.value)
+    assert "use tree_method='exact'" in str(error.value)
 
 
 def test_folds_need_not_hold_every_row_out():
     X, y, scores = make_rows(500)
     cv = ShuffleSplit(n_splits=1, test_size=0.4, random_state=0)
     one = histogram_tree(cv=cv).fit(X, y, scores)
-    assert one.selection_ and one.levels_
+    assert one.selection_ is not None
     train, test = next(cv.split(X))
     other = histogram_tree(cv=[(train, test)]).fit(X, y, scores)
     assert fitted(one) == fitted(other)
@@ -152,9 +129,10 @@ def test_folds_need_not_hold_every_row_out():
 def test_without_a_choice_there_are_no_folds():
     X, y, scores = make_rows(300)
     trees = [
-        CalibrationTree(**FIXED, histograms=True, cv=cv).fit(X, y, scores) for cv in (5, 300, None)
+        CalibrationTree(**FIXED, tree_method="hist", cv=cv).fit(X, y, scores)
+        for cv in (5, 300, None)
     ]
-    assert all(same_tree(trees[0], tree) for tree in trees) and trees[0].selection_ == []
+    assert all(same_tree(trees[0], other) for other in trees) and trees[0].selection_ is None
     assert trees[0].get_n_leaves() > 2
 
 
@@ -163,5 +141,5 @@ def test_too_many_rows_of_one_class_need_no_stratification():
     X, y, scores = make_rows(400)
     y[:] = 0
     y[:2] = 1
-    tree = histogram_tree(cv=50).fit(X, y, scores)
-    assert np.isfinite(tree.predict_proba(X, scores)).all()
+    fit = histogram_tree(cv=50).fit(X, y, scores)
+    assert np.isfinite(fit.predict_proba(X, scores)).all()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caltree._histogram.local import folds_by_number, given_folds
+from caltree._histogram.in_process import folds_by_number, given_folds
 from caltree._inputs.folds import IN_NO_FOLD, check_folds, hashed_folds, judged_folds, seed_of
 
 from ..support.default_trees import fitted

@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.compose import make_column_selector
 
-from caltree._inputs.indexing import Columns, chosen_columns, count_rows, take_columns, take_rows
+from caltree._inputs.indexing import Columns, column_positions, count_rows, take_columns, take_rows
 from caltree._inputs.tables import read_table
 
 NUMBERS = np.array([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0], [6.0, 7.0, 8.0], [9.0, 10.0, 11.0]])
@@ -184,7 +184,7 @@ GOOD_CHOICES = {
 @pytest.mark.parametrize("case", GOOD_CHOICES)
 def test_columns_are_chosen_in_every_way(case):
     choice, expected = GOOD_CHOICES[case]
-    positions = chosen_columns(choice, read_table(FRAME, "X"), "attributes")
+    positions = column_positions(choice, read_table(FRAME, "X"), "attributes")
     assert positions == expected
     assert all(type(position) is int for position in positions)
 
@@ -206,12 +206,12 @@ BAD_CHOICES = {
 def test_bad_choices_are_named(case):
     choice, error, message = BAD_CHOICES[case]
     with pytest.raises(error, match=f"^{message}"):
-        chosen_columns(choice, read_table(FRAME, "X"), "things")
+        column_positions(choice, read_table(FRAME, "X"), "things")
 
 
 def test_a_table_without_names_has_none_to_choose():
     with pytest.raises(ValueError, match=r"names 'a', .*the columns are without names"):
-        chosen_columns(["a"], read_table(NUMBERS, "X"), "attributes")
+        column_positions(["a"], read_table(NUMBERS, "X"), "attributes")
 
 
 # Columns that are remembered
@@ -219,36 +219,36 @@ def test_a_table_without_names_has_none_to_choose():
 
 @pytest.mark.parametrize("kind", TABLES)
 def test_no_choice_is_the_table_itself(kind):
-    assert Columns.chosen(TABLES[kind], None).of(TABLES[kind]) is TABLES[kind]
+    assert Columns.choose(TABLES[kind], None).of(TABLES[kind]) is TABLES[kind]
 
 
 @pytest.mark.parametrize("kind", TABLES)
 @pytest.mark.parametrize("choice", [[2, 0], lambda X: [2, 0]], ids=["indices", "callable"])
 def test_a_choice_is_taken_from_every_table(kind, choice):
-    columns = Columns.chosen(TABLES[kind], choice)
+    columns = Columns.choose(TABLES[kind], choice)
     assert plain(columns.of(TABLES[kind])) == NUMBERS[:, [2, 0]].tolist()
 
 
 def test_a_selector_of_scikit_learn_chooses():
     frame = FRAME.assign(colour=["red", "blue"] * 2)
-    columns = Columns.chosen(frame, make_column_selector(dtype_exclude=float))
+    columns = Columns.choose(frame, make_column_selector(dtype_exclude=float))
     assert columns.of(frame).columns.tolist() == ["colour"]
 
 
 def test_a_choice_is_made_once_and_found_by_name_in_another_table():
-    columns = Columns.chosen(FRAME, lambda X: [X.shape[1] - 1, 0])
+    columns = Columns.choose(FRAME, lambda X: [X.shape[1] - 1, 0])
     other = pl.DataFrame({"z": [0], "c": [1], "a": [2], "b": [3]})
     assert columns.of(other).to_dict(as_series=False) == {"c": [1], "a": [2]}
 
 
 @pytest.mark.parametrize(("fitted", "other"), [(FRAME, NUMBERS), (NUMBERS, FRAME)])
 def test_a_choice_is_found_by_position_where_names_are_lacking(fitted, other):
-    columns = Columns.chosen(fitted, [1, 2])
+    columns = Columns.choose(fitted, [1, 2])
     assert plain(columns.of(other)) == NUMBERS[:, 1:].tolist()
 
 
 def test_a_chosen_column_that_is_gone_is_named():
-    columns = Columns.chosen(FRAME, ["a", "c"])
+    columns = Columns.choose(FRAME, ["a", "c"])
     with pytest.raises(ValueError, match=r"attributes names 'c', which is not a column of X"):
         columns.of(FRAME[["a", "b"]])
     with pytest.raises(ValueError, match="attributes has the index 2, but X has 2 columns"):
@@ -258,12 +258,12 @@ def test_a_chosen_column_that_is_gone_is_named():
 @pytest.mark.parametrize("choice", [[], slice(0, 0), [False] * 3, lambda X: []])
 def test_choosing_nothing_is_refused(choice):
     with pytest.raises(ValueError, match=r"attributes chooses no column; .*PlattScaling\(\)"):
-        Columns.chosen(FRAME, choice)
+        Columns.choose(FRAME, choice)
 
 
 @pytest.mark.parametrize("table", [None, FRAME["a"], 3])
 def test_columns_of_what_is_no_table(table):
     with pytest.raises(TypeError, match=r"^X must be a numpy array"):
-        Columns.chosen(table, ["a"])
+        Columns.choose(table, ["a"])
     with pytest.raises(TypeError, match=r"^X must be a numpy array"):
-        Columns.chosen(FRAME, ["a"]).of(table)
+        Columns.choose(FRAME, ["a"]).of(table)

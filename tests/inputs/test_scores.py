@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from caltree._inputs.scores import (
+    ScoreKind,
     as_score_matrix,
-    averaged,
     log_odds,
-    one_score_a_class,
     resolve_score_type,
 )
 
@@ -131,7 +130,7 @@ def test_infinite_scores_are_named(value):
 def test_no_rows_at_all():
     matrix = as_score_matrix(np.empty((0, 2)), 0, 2)
     assert resolve_score_type(matrix, 2, "auto") == "probability"
-    assert log_odds(matrix, "probability").shape == (0, 2)
+    assert log_odds(matrix, "probability", published=True).shape == (0, 2)
 
 
 @pytest.mark.parametrize("score_type", ["probability", "logit", "margin"])
@@ -170,7 +169,7 @@ def test_auto(scores, n_classes, expected):
 def test_log_odds_are_a_new_fortran_matrix(score_type, order):
     scores = np.array([[0.0, 1.0, 0.25], [0.5, 0.5, 0.75]], order=order)
     before = scores.copy()
-    result = log_odds(scores, score_type)
+    result = log_odds(scores, score_type, published=True)
     assert result.flags.f_contiguous and result.dtype == np.float64
     assert not np.shares_memory(result, scores)
     assert np.array_equal(scores, before)
@@ -178,12 +177,14 @@ def test_log_odds_are_a_new_fortran_matrix(score_type, order):
 
 def test_log_odds_of_probabilities():
     p = np.array([[0.25], [0.5], [1e-9], [1 - 1e-9]])
-    assert np.array_equal(log_odds(p, "probability"), np.log(p / (1 - p)))
+    assert np.array_equal(log_odds(p, "probability", published=True), np.log(p / (1 - p)))
 
 
 def test_exactly_0_and_1_are_moved_and_nothing_else():
     smallest, below_one = np.nextafter(0, 1), np.nextafter(1, 0)
-    result = log_odds(np.array([[0.0, 1.0, -0.0, smallest, below_one]]), "probability")[0]
+    result = log_odds(
+        np.array([[0.0, 1.0, -0.0, smallest, below_one]]), "probability", published=True
+    )[0]
     low, high = math.log(0.00001 / (1 - 0.00001)), math.log(0.99999 / (1 - 0.99999))
     assert result[:3] == pytest.approx([low, high, low], rel=1e-15)
     assert result[3] == pytest.approx(-744.44, abs=0.01)
@@ -194,7 +195,7 @@ def test_exactly_0_and_1_are_moved_and_nothing_else():
 def test_log_odds_are_finite_monotone_and_silent(p):
     with warnings.catch_warnings(), np.errstate(all="raise"):
         warnings.simplefilter("error")
-        result = log_odds(np.sort(p)[:, np.newaxis], "probability")[:, 0]
+        result = log_odds(np.sort(p)[:, np.newaxis], "probability", published=True)[:, 0]
     assert np.isfinite(result).all()
     inside = (np.sort(p) > 0) & (np.sort(p) < 1)  # 0 and 1 are moved past their neighbours
     assert (np.diff(result[inside]) >= 0).all()
@@ -204,14 +205,14 @@ def test_log_odds_are_finite_monotone_and_silent(p):
 def test_what_is_not_a_probability_is_named(value):
     scores = np.array([[0.5, 0.5], [0.5, value]])
     with pytest.raises(ValueError, match=f"contains {value} in row 1, column 1, .*score_type="):
-        log_odds(scores, "probability")
+        log_odds(scores, "probability", published=True)
 
 
 @pytest.mark.parametrize("score_type", ["logit", "margin"])
 def test_other_scores_stay_but_for_the_largest(score_type):
     scores = np.array([[-1e308, -1e100, -3.5, 0.0, 7.0, 1e100, 1e308]])
     expected = [[-1e100, -1e100, -3.5, 0.0, 7.0, 1e100, 1e100]]
-    assert log_odds(scores, score_type).tolist() == expected
+    assert log_odds(scores, score_type, published=True).tolist() == expected
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -219,7 +220,7 @@ def test_clipped_log_odds_are_those_of_the_probabilities_but_for_the_ends(order)
     smallest = 2.0**-53
     p = np.array([[0.0, 1e-300, smallest, 1e-15], [0.25, 0.5, 1 - smallest, 1.0]], order=order)
     before = p.copy()
-    result = log_odds(p, "probability", "clip")
+    result = log_odds(p, "probability")
     low, high = math.log(smallest), math.log((1 - smallest) / smallest)
     expected = [
         [low, low, low, math.log(1e-15 / (1 - 1e-15))],
@@ -233,44 +234,44 @@ def test_clipped_log_odds_are_those_of_the_probabilities_but_for_the_ends(order)
 @given(hnp.arrays(np.float64, st.integers(1, 20), elements=st.floats(0.0, 1.0)))
 def test_clipped_log_odds_never_change_the_order(p):
     with np.errstate(all="raise"):
-        result = log_odds(np.sort(p)[:, np.newaxis], "probability", "clip")[:, 0]
+        result = log_odds(np.sort(p)[:, np.newaxis], "probability")[:, 0]
     assert (np.diff(result) >= 0).all()
     assert np.abs(result).max() <= 53 * math.log(2) + 1e-12
 
 
 def test_clipping_is_for_probabilities():
     scores = np.array([[-50.0, 0.0, 0.5, 1.0, 50.0]])
-    assert log_odds(scores, "logit", "clip").tolist() == scores.tolist()
+    assert log_odds(scores, "logit").tolist() == scores.tolist()
     with pytest.raises(ValueError, match="not a probability"):
-        log_odds(scores, "probability", "clip")
+        log_odds(scores, "probability")
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("score_type", ["probability", "logit", "margin"])
 def test_the_classes_of_several_classifiers_are_averaged_each(score_type, order):
     three = np.array([[0.0, 0.25, 0.75, 0.5, 0.25, 0.25]], order=order)
-    assert averaged(three, 3, score_type).tolist() == [[0.25, 0.25, 0.5]]
+    assert ScoreKind(3, score_type).average(three).tolist() == [[0.25, 0.25, 0.5]]
     two = np.array([[0.0, 1.0, 0.5, 0.5, 1.0, 0.0], [0.25, 0.75] * 3], order=order)
-    assert averaged(two, 2, score_type).tolist() == [[0.5, 0.5], [0.25, 0.75]]
+    assert ScoreKind(2, score_type).average(two).tolist() == [[0.5, 0.5], [0.25, 0.75]]
 
 
 @pytest.mark.parametrize("n_columns, n_classes", [(1, 2), (2, 2), (3, 3)])
 def test_one_classifier_is_its_own_average(n_columns, n_classes):
     scores = np.arange(2.0 * n_columns).reshape(2, n_columns) / 10
-    assert averaged(scores, n_classes, "probability").tolist() == scores.tolist()
+    assert ScoreKind(n_classes, "probability").average(scores).tolist() == scores.tolist()
 
 
 def test_the_largest_scores_are_cut_off_before_they_are_averaged():
     scores = np.array([[1e308, -1e308, 1e308, 3.0]])
     before = scores.copy()
-    assert averaged(scores, 2, "margin").tolist() == [[1e100, -5e99]]
+    assert ScoreKind(2, "margin").average(scores).tolist() == [[1e100, -5e99]]
     assert np.array_equal(scores, before)
 
 
-@pytest.mark.parametrize("ask", [averaged, one_score_a_class])
+@pytest.mark.parametrize("ask", [ScoreKind.average, ScoreKind.one_score_a_class])
 def test_what_is_not_a_probability_is_not_averaged(ask):
     with pytest.raises(ValueError, match=r"contains 1.5 in row 1, column 0, .*score_type="):
-        ask(np.array([[0.5, 0.5], [1.5, 0.5]]), 2, "probability")
+        ask(ScoreKind(2, "probability"), np.array([[0.5, 0.5], [1.5, 0.5]]))
 
 
 @pytest.mark.parametrize(
@@ -288,7 +289,7 @@ def test_what_is_not_a_probability_is_not_averaged(ask):
     ],
 )
 def test_one_score_a_class(scores, n_classes, score_type, expected):
-    assert one_score_a_class(np.array(scores), n_classes, score_type).tolist() == expected
+    assert ScoreKind(n_classes, score_type).one_score_a_class(np.array(scores)).tolist() == expected
 
 
 @pytest.mark.parametrize(
@@ -296,4 +297,4 @@ def test_one_score_a_class(scores, n_classes, score_type, expected):
 )
 def test_no_rows_have_one_score_a_class(n_columns, n_classes, width):
     none = np.empty((0, n_columns))
-    assert one_score_a_class(none, n_classes, "probability").shape == (0, width)
+    assert ScoreKind(n_classes, "probability").one_score_a_class(none).shape == (0, width)

@@ -19,7 +19,7 @@
 #include "kernels/kernels.hpp"
 #include "published/grow.hpp"
 #include "published/iterations.hpp"
-#include "published/models.hpp"
+#include "published/model_fitter.hpp"
 #include "tree/predict.hpp"
 #include "tree/prune.hpp"
 
@@ -229,11 +229,11 @@ void check_structure(const DataSet& set, const Structure& tree, double total) {
     for (std::size_t v = 1; v < tree.size(); ++v) CHECK(parents[v] == 1);
 }
 
-void check_models(const DataSet& set, const Structure& tree, const NodeModels& models) {
+void check_models(const DataSet& set, const Structure& tree, const FittedNodes& models) {
     CHECK(models.error.size() == tree.size() && models.held_out_error.size() == tree.size());
     CHECK(all_finite(models.error) && all_finite(models.held_out_error));
-    CHECK(models.coefficients.size() == tree.size() * set.n_classes * (set.n_scores + 1));
-    CHECK(all_finite(models.coefficients));
+    CHECK(models.parameters.size() == tree.size() * set.n_classes * (set.n_scores + 1));
+    CHECK(all_finite(models.parameters));
     for (std::size_t v = 0; v < tree.size(); ++v) {
         // A squared difference is at most 1 a class; the sum over classes is at most 2.
         CHECK(models.error[v] >= 0.0 && models.error[v] <= tree.n_rows[v] + 1e-6);
@@ -252,7 +252,7 @@ std::size_t n_inner(const Structure& tree, const Pruner& pruner) {
     return inner;
 }
 
-void check_pruning(const Structure& tree, const NodeModels& models, Digest& digest) {
+void check_pruning(const Structure& tree, const FittedNodes& models, Digest& digest) {
     Pruner pruner(tree, models);
     std::size_t steps = 0;
     for (std::size_t inner = n_inner(tree, pruner); inner > 0; ++steps) {
@@ -277,16 +277,34 @@ void check_pruning(const Structure& tree, const NodeModels& models, Digest& dige
     digest.add(sequence.held_out);
 }
 
-void check_predictions(const DataSet& set, const Structure& tree, const NodeModels& models,
+// The node models by log-odds: of two classes the difference is all that counts.
+std::vector<double> parameters_of(const DataSet& set, const FittedNodes& models) {
+    if (set.n_classes > 2) return models.parameters;
+    const std::size_t width = set.n_scores + 1;
+    std::vector<double> result;
+    for (std::size_t at = 0; at < models.parameters.size(); at += 2 * width) {
+        for (std::size_t k = at; k < at + width; ++k) {
+            result.push_back(models.parameters[k + width] - models.parameters[k]);
+        }
+    }
+    return result;
+}
+
+void check_predictions(const DataSet& set, const Structure& tree, const FittedNodes& models,
                        std::span<const Row> rows, Digest& digest) {
     const Routes routes{tree.attribute, tree.threshold, tree.first_child, tree.missing,
                         tree.table,     tree.branches,  set.n_categories};
     std::vector<double> weight(tree.size());
     for (std::size_t v = 0; v < tree.size(); ++v) weight[v] = tree.is_leaf(v) ? 1.0 : 0.0;
-    const Predictor predictor({routes, weight, models.coefficients, set.n_classes, set.n_scores});
+    const std::vector<double> parameters = parameters_of(set, models);
+    const std::vector<std::int32_t> roots{0};
+    const std::size_t n_states = set.n_classes == 2 ? 1 : set.n_classes;
+    const Predictor predictor(
+        {routes, weight, parameters, roots, n_states, set.n_scores + 1, set.n_scores});
+    const NewRows new_rows{set.table(), set.scores.data()};
     std::vector<double> counts(tree.size(), 0.0);
     for (const Row row : rows) {
-        const auto leaf = static_cast<std::size_t>(predictor.leaf(set.table(), row));
+        const auto leaf = static_cast<std::size_t>(predictor.leaf(new_rows, row, 0));
         CHECK(leaf < tree.size() && tree.is_leaf(leaf));
         counts[leaf] += set.weights.empty() ? 1.0 : set.weights[row];
     }
@@ -295,7 +313,7 @@ void check_predictions(const DataSet& set, const Structure& tree, const NodeMode
         if (tree.is_leaf(v)) CHECK(nearly(counts[v], tree.n_rows[v]));
     }
     std::vector<double> probabilities(set.n_rows * set.n_classes);
-    predictor.probabilities(set.table(), set.scores.data(), nullptr, probabilities.data());
+    predictor.probabilities(new_rows, probabilities.data());
     for (std::size_t i = 0; i < set.n_rows; ++i) {
         double sum = 0.0;
         for (std::size_t j = 0; j < set.n_classes; ++j) {
@@ -330,10 +348,10 @@ void check_tree(Random& random, const DataSet& set, std::span<const Row> rows,
     digest.add(tree.attribute);
     digest.add(tree.threshold);
     const ModelSettings settings = random_settings(random, set.n_rows);
-    const NodeModels models = ModelFitter(data, tree, settings).fit(rows, held_out);
+    const FittedNodes models = ModelFitter(data, tree, settings).fit(rows, held_out);
     check_models(set, tree, models);
     digest.add(models.error);
-    digest.add(models.coefficients);
+    digest.add(models.parameters);
     check_pruning(tree, models, digest);
     check_predictions(set, tree, models, rows, digest);
 }

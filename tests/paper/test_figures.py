@@ -83,7 +83,7 @@ def test_only_two_classes_of_nursery_are_used(diagrams, small):
 
 
 def test_more_classes_are_refused_before_any_work(small, monkeypatch):
-    monkeypatch.setattr(figures, "_pooled", None)
+    monkeypatch.setattr(figures, "_pool_folds", None)
     with pytest.raises(ValueError, match="needs two classes, led24 has 10"):
         reliability_figure({**small, "led24": led24(100)})
 

@@ -140,7 +140,7 @@ def test_what_is_given_is_not_searched():
 def test_a_tuned_copy_has_what_the_search_chooses_and_is_not_fitted():
     X, y = load_iris(return_X_y=True)
     model = SVM(search_fraction=1.0, random_state=0)
-    copy, fitted = model.tuned(X, y), clone(model).fit(X, y)
+    copy, fitted = model.tune(X, y), clone(model).fit(X, y)
     assert (copy.C, copy.gamma) == (fitted.C_, fitted.gamma_)
     assert (model.C, model.gamma) == (None, None) and not hasattr(copy, "C_")
     again = copy.fit(X, y).decision_function(X)

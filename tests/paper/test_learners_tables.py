@@ -1,4 +1,4 @@
-"""What all learners do with tables: columns of every kind, and columns that say nothing."""
+"""The tables that all learners read: columns of every kind, and columns that say nothing."""
 
 from __future__ import annotations
 

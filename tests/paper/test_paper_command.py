@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from caltree import cli
 from caltree.paper import command, datasets, experiment, figures, protocol, published
+from caltree.paper.data import DataSet
 from caltree.paper.generators import rdg1
 from caltree.paper.store import Cell, Shape, Store
 from tests.support.paper_data import write_arff, write_data
@@ -344,7 +345,7 @@ def test_figures_need_their_data_sets(paper, data):
 def test_three_classes_cannot_be_drawn(paper, diagram_data):
     rows = rdg1(40)
     rows.y[:9] = "c2"
-    three = datasets.DataSet("sick", rows.X, rows.y, ("c0", "c1", "c2"), ())
+    three = DataSet("sick", rows.X, rows.y, ("c0", "c1", "c2"), ())
     write_arff(diagram_data / "sick.arff", three)
     line = complaint(paper("figures", "--data-dir", diagram_data, code=1))
     assert line == "Error: a reliability diagram needs two classes, sick has 3"

@@ -12,12 +12,12 @@ from sklearn.naive_bayes import BernoulliNB
 
 from caltree import IdentityCalibrator, PlattScaling
 from caltree.paper import protocol
-from caltree.paper.datasets import DataSet
+from caltree.paper.data import DataSet
 from caltree.paper.generators import led24, rdg1
 from caltree.paper.protocol import (
     CALIBRATORS,
     LEARNERS,
-    calibrated,
+    calibrate,
     measures,
     n_test_rows,
     outer_folds,
@@ -137,7 +137,7 @@ def test_what_a_learner_tunes_it_tunes_once_on_the_training_rows(digits):
     calls = []
 
     class Tunes(BernoulliNB):
-        def tuned(self, X, y):
+        def tune(self, X, y):
             calls.append((len(X), y.tolist()))
             return BernoulliNB(alpha=7.0)
 
@@ -155,7 +155,7 @@ def test_a_class_that_training_lacks_has_the_probability_0():
     data = DataSet("rdg1", data.X, y, ("c1", "rare", "c0"), ())
     fold = next(fold for fold in outer_folds(y, 0, 5, 1) if 11 in fold[1])
     scored = score(data, LEARNERS["naive_bayes"](0), fold, 0)
-    probabilities = calibrated(scored, IdentityCalibrator(), data.classes)
+    probabilities = calibrate(scored, IdentityCalibrator(), data.classes)
     assert_probabilities(probabilities)
     assert probabilities[:, 1].tolist() == [0.0] * len(fold[1])
     # The columns are in the order of the labels, which need not be sorted.
@@ -174,11 +174,11 @@ def test_the_calibrators_are_told_what_kind_of_scores_they_get(digits):
     assert scored.kind == "margin"
     assert scored.scores.max() < 0
     told = PlattScaling()
-    assert_probabilities(calibrated(scored, told, data.classes))
+    assert_probabilities(calibrate(scored, told, data.classes))
     assert told.score_type == "margin"
     expected = PlattScaling(score_type="margin").fit(scored.X, scored.y, scores=scored.scores)
     np.testing.assert_array_equal(
-        calibrated(scored, PlattScaling(), data.classes),
+        calibrate(scored, PlattScaling(), data.classes),
         expected.predict_proba(scored.X_test, scores=scored.test_scores),
     )
 

@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from caltree.paper.store import Cell, Shape, Store, paired
+from caltree.paper.store import Cell, Shape, Store, pair_folds
 from tests.support import paper_processes as processes
 
 psutil = pytest.importorskip("psutil")
@@ -83,10 +83,10 @@ def test_a_fold_is_there_with_all_of_its_results_or_not_at_all(store, path):
 def test_folds_of_complete_runs_are_paired():
     one = {(run, fold): run + fold / 10 for run in range(3) for fold in range(2)}
     other = {key: -value for key, value in reversed(one.items()) if key != (1, 0)} | {(9, 0): 1.0}
-    first, second = paired(one, other, 2)
+    first, second = pair_folds(one, other, 2)
     assert first.tolist() == [0.0, 0.1, 2.0, 2.1]
     assert second.tolist() == [-0.0, -0.1, -2.0, -2.1]
-    assert [len(part) for part in paired(one, other, 3)] == [0, 0]
+    assert [len(part) for part in pair_folds(one, other, 3)] == [0, 0]
 
 
 def test_processes_may_write_at_the_same_time(store, path):

@@ -15,7 +15,7 @@ from caltree.paper.statistics import corrected_resampled_t_test
 from caltree.paper.store import Cell, Shape, Store
 from caltree.paper.summary import (
     all_tables,
-    compared,
+    compare_with_tree,
     counts,
     datasets_table,
     pooled_rmse,
@@ -126,11 +126,11 @@ def test_the_folds_are_those_of_the_calibrator_that_has_fewest(store):
 def test_runs_that_are_not_complete_do_not_count_for_marks(store):
     # The first run is a win by far, and the first fold of the second run would spoil it.
     fill(store, "vote", pct=[0.1, 0.1, 0.9], platt=[0.5, 0.5, 0.1], isotonic=[0.5])
-    found = compared(store, "naive_bayes", "vote", "platt")
+    found = compare_with_tree(store, "naive_bayes", "vote", "platt")
     assert (found.mark, found.n_results, found.rmse) == ("win", 3, pytest.approx(1.1 / 3))
-    assert compared(store, "naive_bayes", "vote", "isotonic").mark is None
-    assert compared(store, "naive_bayes", "vote", "pct").mark is None
-    assert compared(store, "naive_bayes", "vote", "none") is None
+    assert compare_with_tree(store, "naive_bayes", "vote", "isotonic").mark is None
+    assert compare_with_tree(store, "naive_bayes", "vote", "pct").mark is None
+    assert compare_with_tree(store, "naive_bayes", "vote", "none") is None
     assert counts(store, "naive_bayes", "platt") == published.Counts(1, 0, 0)
     assert counts(store, "naive_bayes", "isotonic") == published.Counts(0, 0, 0)
 
@@ -139,14 +139,14 @@ def test_a_mark_is_that_of_the_corrected_test(store):
     wide = [0.1, 0.2, 0.3, 0.4]
     fill(store, "vote", pct=SAME, platt=[a + b for a, b in zip(SAME, wide, strict=True)])
     assert corrected_resampled_t_test(SAME, [0.3, 0.4, 0.5, 0.6], 2).p > 0.01
-    assert compared(store, "naive_bayes", "vote", "platt").mark == "draw"
+    assert compare_with_tree(store, "naive_bayes", "vote", "platt").mark == "draw"
 
 
 def test_pooled_rmse_worked_by_hand(store):
     # Three rows and two folds: two rows in the first, one in the second.
     expected = math.sqrt((2 * 0.1**2 + 0.4**2 + 2 * 0.3**2 + 0.2**2) / 6)
     fill(store, "vote", rows=3, pct=[0.1, 0.4, 0.3, 0.2])
-    found = compared(store, "naive_bayes", "vote", "pct", pooled=True)
+    found = compare_with_tree(store, "naive_bayes", "vote", "pct", pooled=True)
     assert found.rmse == pytest.approx(expected)
     table = all_tables(store, pooled=True)["table-2"]
     assert table.title == "Table 2: pooled RMSE of calibrated naive Bayes"

@@ -16,7 +16,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import LinearSVC
 
 from caltree import CalibratedClassifier, CalibrationForest, IsotonicScaling, PlattScaling
-from caltree._inputs.scores import uncalibrated
+from caltree._inputs.scores import ScoreKind
 from caltree.plot import plot_regions
 from tests.support.figures import assert_readable, no_figure_is_open
 from tests.support.trees import fixed_tree, make_rows
@@ -187,7 +187,7 @@ def test_margins_and_several_classifiers():
     margin = svm.estimator_.decision_function(
         [[steps(X[:, 0], 3)[0], steps(X[:, 1], 3)[0], display.held["x2"]]]
     )
-    expected = uncalibrated(margin.reshape(-1, 1), 2, "margin")[0, 1]
+    expected = ScoreKind(2, "margin").uncalibrated(margin.reshape(-1, 1))[0, 1]
     assert display.before[0, 0] == pytest.approx(expected)
     both = [GaussianNB(), LogisticRegression()]
     model = CalibratedClassifier(both, fixed_tree(max_depth=1)).fit(X, y)
@@ -221,7 +221,7 @@ def test_the_attributes_that_matter_are_the_default(fitted):
     X, y, scores = make_rows(500)
     swapped = np.column_stack([np.zeros(500), X[:, 2], X[:, 1], X[:, 0]])
     for splits in ("residual", "gain_ratio"):
-        tree = fixed_tree(max_depth=2, splits=splits).fit(swapped, y, scores=scores)
+        tree = fixed_tree(max_depth=2, criterion=splits).fit(swapped, y, scores=scores)
         assert plot_regions(tree, swapped, scores=scores, n_points=3).ax_[0].get_ylabel() == "x3"
 
 

@@ -56,8 +56,8 @@ def shown_formulas(axes):
 
 def averaged_tree(n_rows=1500, **params):
     X, y, scores = make_rows(n_rows)
-    tree = CalibrationTree(splits="residual", **params).fit(X, y, scores=scores)
-    weight = tree.tree_.weight
+    tree = CalibrationTree(criterion="residual", **params).fit(X, y, scores=scores)
+    weight = tree.model_.weight
     assert ((weight > 0) & (weight < 1)).sum() > 1
     return tree
 
@@ -91,12 +91,12 @@ def test_every_condition_and_every_formula_is_drawn(columns, orientation, make):
     axes = plot_tree(tree, orientation=orientation)
     conditions, formulas = lines_of(tree)
     assert sorted(shown_formulas(axes)) == sorted(formulas)
-    assert len(boxes(axes)) == tree.tree_.n_nodes
+    assert len(boxes(axes)) == tree.model_.n_nodes
     drawn = [squeezed(label.get_text()) for label in labels(axes)]
     assert sorted(drawn) == sorted(each.partition(" ")[2] for each in conditions)
     names = [box.get_text().splitlines()[0] for box in boxes(axes)]
     inner = [name for name in names if not name.startswith("F[")]
-    model = tree.tree_
+    model = tree.model_
     expected = [columns[attribute] for attribute in model.attribute if attribute >= 0]
     assert sorted(inner) == sorted(expected)
 
@@ -107,7 +107,7 @@ def test_branches_lead_from_parents_to_children_in_their_order(orientation):
     tree = fixed_tree(max_depth=3).fit(X, y, scores=scores)
     axes = plot_tree(tree, orientation=orientation)
     place_of = {box.get_position(): box.get_text() for box in boxes(axes)}
-    assert len(place_of) == tree.tree_.n_nodes
+    assert len(place_of) == tree.model_.n_nodes
     children = {}
     for line in axes.get_lines():
         ends = line.get_xydata()
@@ -115,8 +115,8 @@ def test_branches_lead_from_parents_to_children_in_their_order(orientation):
         children.setdefault(parent, []).append(child)
         along = 1 if orientation == "down" else 0
         assert child[along] > parent[along]
-    assert sum(map(len, children.values())) == tree.tree_.n_nodes - 1
-    model, pending = tree.tree_, [(0, boxes(axes)[0].get_position())]
+    assert sum(map(len, children.values())) == tree.model_.n_nodes - 1
+    model, pending = tree.model_, [(0, boxes(axes)[0].get_position())]
     while pending:
         node, place = pending.pop()
         assert place_of[place].splitlines()[-1] == f"n={model.n_rows[node]:,.0f}"
@@ -152,7 +152,7 @@ def test_rows_are_counted_unless_they_are_not_wanted():
 
 def test_nodes_with_a_share_say_so_and_are_darker():
     tree = averaged_tree()
-    model = tree.tree_
+    model = tree.model_
     axes = plot_tree(tree)
     shares = {}
     for box in boxes(axes):
@@ -171,10 +171,10 @@ def test_nodes_with_a_share_say_so_and_are_darker():
 def test_the_share_of_the_scores_is_noted():
     tree = averaged_tree()
     texts = [text.get_text() for text in plot_tree(tree).texts]
-    share = tree.tree_.share_of_scores
+    share = tree.model_.uncalibrated_weight
     noted = [text for text in texts if text.startswith("A share of")]
     assert noted == (
-        [f"A share of {share:.2f} in every probability belongs to the scores as they are."]
+        [f"A share of {share:.2f} in every probability belongs to the uncalibrated scores."]
         if share
         else []
     )
@@ -183,7 +183,8 @@ def test_the_share_of_the_scores_is_noted():
 def test_a_note_is_above_the_tree():
     tree = averaged_tree()
     stored = tree.to_dict()
-    stored["tree"]["weight"] = [0.75 * weight for weight in stored["tree"]["weight"]]
+    stored["model"]["weight"] = [0.75 * weight for weight in stored["model"]["weight"]]
+    stored["selection"] = None
     tree = CalibrationTree.from_dict(stored)
     axes = plot_tree(tree)
     [note] = [text for text in axes.texts if "A share of 0.25 in every" in text.get_text()]
@@ -191,14 +192,14 @@ def test_a_note_is_above_the_tree():
     assert extent_of(note).y0 > max(extent_of(box).y1 for box in boxes(axes))
 
 
-def test_scores_that_are_left_alone():
+def test_scores_that_are_left_uncalibrated():
     random = np.random.default_rng(0)
     scores = random.random(400)
     y = random.random(400) < scores
     tree = CalibrationTree().fit(random.normal(size=(400, 2)), y, scores=scores)
-    assert tree.tree_.share_of_scores == 1.0
+    assert tree.model_.uncalibrated_weight == 1.0
     [box] = plot_tree(tree).texts
-    assert box.get_text().splitlines() == ["the scores as they are", "n=400"]
+    assert box.get_text().splitlines() == ["the uncalibrated scores", "n=400"]
 
 
 @pytest.mark.parametrize("max_depth", [0, 1, 2])
@@ -312,7 +313,7 @@ def test_text_that_must_be_tiny_is_warned_of():
     axes = plt.figure(figsize=(4, 3)).add_subplot()
     with pytest.warns(UserWarning, match=r"only with text of \d\.\d points; leave ax out"):
         plot_tree(tree, ax=axes)
-    assert len(boxes(axes)) == tree.tree_.n_nodes
+    assert len(boxes(axes)) == tree.model_.n_nodes
 
 
 def test_a_classifier_is_drawn_by_its_calibrator():

@@ -14,12 +14,14 @@ from caltree import (
     CalibrationTree,
     IsotonicScaling,
     PlattScaling,
+    PublishedCalibrationTree,
 )
+from caltree._fitted.names import format_count
 from caltree.metrics import log_loss, rmse
 from caltree.report import report
 from caltree.report.evidence import _verdict
-from caltree.report.intervals import axis_end, log_losses, paired_gain, wilson
-from caltree.report.wording import count, percent
+from caltree.report.intervals import axis_end, paired_gain
+from caltree.report.wording import percent
 
 from ..support.report_scenes import SCENES, make_table, trained
 from ..support.trees import fixed_tree, make_rows
@@ -53,12 +55,6 @@ def test_losses_are_those_of_the_metrics():
     assert by_name["RMSE"]["before"] == pytest.approx(data["gains"]["rmse"]["before"])
     assert by_name["Log loss"]["after"] == pytest.approx(data["gains"]["log_loss"]["after"])
     assert data["verdict"] == "helped"
-
-
-def test_log_losses_of_certainties_are_those_of_the_metric():
-    truth = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
-    said = np.array([[0.0, 1.0], [0.0, 1.0], [0.4, 0.6]])
-    assert log_losses(said, truth).mean() == pytest.approx(log_loss([0, 1, 1], said))
 
 
 def test_the_interval_of_a_gain_is_that_of_a_paired_test():
@@ -111,14 +107,6 @@ def test_harm_is_called_harm():
 
 
 # Frequencies
-
-
-@pytest.mark.parametrize(
-    ("events", "rows"), [(0, 3), (3, 3), (1, 3), (12, 840), (0, 1), (500, 1000)]
-)
-def test_wilson_is_that_of_scipy(events, rows):
-    interval = stats.binomtest(events, rows).proportion_ci(method="wilson")
-    assert wilson(events / rows, rows) == pytest.approx((interval.low, interval.high), abs=1e-12)
 
 
 def test_a_region_of_three_rows_does_not_pretend():
@@ -266,7 +254,7 @@ def test_one_column_of_scores_is_known_again_as_two():
 
 
 def test_a_share_of_training_rows_is_estimated():
-    tree = CalibrationTree(splits="residual").fit(*make_table(3000))
+    tree = CalibrationTree(criterion="residual").fit(*make_table(3000))
     seen, fresh = make_table(3000), make_table(3000, seed=1)
     rows = [
         type(one)(np.concatenate([one[:900], other[:2100]]), columns=one.columns).infer_objects()
@@ -291,11 +279,11 @@ def test_a_model_knows_its_training_rows_although_their_scores_differ(kind):
 
 
 def test_what_was_chosen_is_told(made):
-    choice = made("loans").data["choice"]
-    assert choice["selection"] == trained()[0].selection_
-    assert "and chose a model for each region" in made("loans").to_html()
-    assert "and chose the scores as they are" in made("one_leaf").to_html()
-    assert "regions of several sizes" in made("forest").to_html()
+    choice, selection = made("loans").data["choice"], trained()[0].selection_
+    assert choice["selection"] == {**selection.to_dict(), "chosen": selection.chosen}
+    assert "and chose an average over regions" in made("loans").to_html()
+    assert "and chose the uncalibrated scores" in made("one_leaf").to_html()
+    assert "and chose an average over regions" in made("forest").to_html()
     assert "it looks at the scores alone" in made("scaling").to_html()
     assert "without comparing it" in made("many_leaves").to_html()
 
@@ -311,11 +299,11 @@ def test_attributes_come_by_importance(made):
 
 def test_why_attributes_contribute_nothing(made):
     frame, y, scores = make_table(800)
-    published = CalibrationTree.published(boosting_iterations=2).fit(frame, y, scores)
+    published = PublishedCalibrationTree(boosting_iterations=2).fit(frame, y, scores)
     rows = make_table(400, seed=1)
     reasons = {
         "gain ratio": report(published, *rows).data["attributes"],
-        "left alone": made("one_leaf").data["attributes"],
+        "left uncalibrated": made("one_leaf").data["attributes"],
         "scores alone": made("scaling").data["attributes"],
         "same model everywhere": report(fixed_tree(max_depth=0).fit(frame, y, scores), *rows).data[
             "attributes"
@@ -355,5 +343,5 @@ def test_percent(share, words):
 
 
 def test_counts_and_axes():
-    assert (count(1234.0), count(2.5)) == ("1,234", "2.5")
+    assert (format_count(1234.0), format_count(2.5)) == ("1,234", "2.5")
     assert (axis_end(0.03), axis_end(0.61), axis_end(1.2)) == (0.05, 1.0, 1.0)

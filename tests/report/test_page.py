@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from caltree._fitted.text import printable
+from caltree._fitted.names import printable
 
 from ..support.report_scenes import HOSTILE, SCENES
 

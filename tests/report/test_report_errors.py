@@ -1,4 +1,4 @@
-"""What cannot be reported on is refused at once, and nothing is half-written."""
+"""Rows that a report cannot be made of are refused at once, and nothing is half-written."""
 
 import os
 import subprocess

@@ -1,9 +1,9 @@
 """Trees that grow level by level on sums over rows, once more in plain NumPy, written to be read.
 
-This is the executable specification of what a chunk of rows answers with ``histograms=True``. The
-node models and splits are those of ``local.py``; what is new is that several trees grow together,
-the first on all rows and each of the others on those that one fold does not hold out, and that
-scores are cut off.
+This is the executable specification of the sums over a chunk of rows with ``tree_method="hist"``.
+The node models and splits are those of ``shrunken.py``; what is new is that several trees grow
+together, the first on all rows and each of the others on those that one fold does not hold out,
+and that scores are cut off.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from . import local
+from . import shrunken
+from .shrunken import derivatives, losses
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -25,8 +26,8 @@ LARGEST_LOSS = 1e3
 
 def see(
     scores: Floats, offset: Floats | None, n_classes: int, centre: Floats, scale: Floats, width: int
-) -> local.Regressors:
-    """What node models see of the scores, given the scale of all rows, log-odds by log-odds."""
+) -> shrunken.Regressors:
+    """The scores as node models see them, given the scale of all rows, log-odds by log-odds."""
     n = len(scores)
     n_states = 1 if n_classes == 2 else n_classes
     k = width - 1
@@ -41,7 +42,7 @@ def see(
         is_own = np.ones((n_states, k), dtype=bool)
     deviations = np.where(scale > 0, (seen - centre) / np.where(scale > 0, scale, 1.0), 0.0)
     deviations = np.clip(deviations, -FARTHEST_SCORE, FARTHEST_SCORE)
-    return local.Regressors(
+    return shrunken.Regressors(
         x=np.concatenate([np.ones((n, n_states, 1)), deviations], axis=2),
         offset=np.zeros((n, n_states)) if offset is None else offset,
         centre=centre,
@@ -52,7 +53,7 @@ def see(
 
 @dataclass(frozen=True)
 class Sums:
-    """What the rows of a node say about a node model."""
+    """The sums over the rows of a node that its model is fitted by."""
 
     weight: float
     loss: float
@@ -69,41 +70,33 @@ def rows_of_node(nodes: Rows, fold: Rows, tree: int, node: int) -> tuple[Rows, R
     return np.flatnonzero(inside & ~held_out), np.flatnonzero(inside & held_out)
 
 
-def losses(sample: local.Sample, rows: Rows, parameters: Floats) -> Floats:
-    """Minus the log-likelihood of each row."""
-    F = sample.regressors.log_odds(rows, parameters)
-    return np.asarray(local.log_of_sum(F) - (F * sample.indicators[rows]).sum(axis=1))
-
-
-def deviance(sample: local.Sample, rows: Rows, parameters: Floats) -> Floats:
-    """The same, as far as a row may count."""
-    return np.minimum(losses(sample, rows, parameters), -np.log(local.SMALLEST_LIKELIHOOD))
+def deviance(sample: shrunken.Sample, rows: Rows, parameters: Floats) -> Floats:
+    """Minus the log-likelihood of each row, as far as it may count."""
+    return np.minimum(losses(sample, rows, parameters), -np.log(shrunken.SMALLEST_LIKELIHOOD))
 
 
 def sums_of_node(
-    sample: local.Sample, rows: Rows, held_out: Rows, parameters: Floats, *, log_loss: bool
+    sample: shrunken.Sample, rows: Rows, held_out: Rows, parameters: Floats, *, log_loss: bool
 ) -> Sums:
     loss = losses(sample, rows, parameters)
-    p, weights = sample.probabilities(rows, parameters), sample.weights[rows]
-    x = sample.regressors.x[rows]  # (n, states, width)
-    residuals = weights[:, np.newaxis] * (sample.indicators[rows] - p)
-    variances = weights[:, np.newaxis] * p * (1.0 - p)
-    error = deviance if log_loss else local.squared_error
+    weights = sample.weights[rows]
+    gradient, hessian = derivatives(sample, rows, parameters)
+    error = deviance if log_loss else shrunken.squared_error
     return Sums(
         weight=float(weights.sum()),
         loss=float(weights @ np.minimum(loss, LARGEST_LOSS)),
         deviance=float(weights @ deviance(sample, rows, parameters)),
         held_out=float(sample.weights[held_out] @ error(sample, held_out, parameters)),
-        gradient=np.einsum("ns,nsa->sa", residuals, x),
-        hessian=np.einsum("ns,nsa,nsb->sab", variances, x, x),
+        gradient=gradient,
+        hessian=hessian,
     )
 
 
 def histogram_of_node(
-    sample: local.Sample, rows: Rows, parameters: Floats, attribute: int
+    sample: shrunken.Sample, rows: Rows, parameters: Floats, attribute: int
 ) -> Floats:
     """(bins + 1, 1 + 2 states) weight, then residuals and variances in turn; missing last."""
-    evidence = local.make_evidence(sample, rows, parameters)
+    evidence = shrunken.make_evidence(sample, rows, parameters)
     column = sample.columns[attribute]
     result = np.zeros((column.n_bins + 1, 1 + 2 * sample.n_states))
     codes = column.codes[rows]
@@ -114,7 +107,7 @@ def histogram_of_node(
     return result
 
 
-def classes_of_node(sample: local.Sample, rows: Rows, attribute: int, n_classes: int) -> Floats:
+def classes_of_node(sample: shrunken.Sample, rows: Rows, attribute: int, n_classes: int) -> Floats:
     """(bins + 1, classes) the weight of each class; missing values last."""
     column = sample.columns[attribute]
     result = np.zeros((column.n_bins + 1, n_classes))
@@ -123,25 +116,28 @@ def classes_of_node(sample: local.Sample, rows: Rows, attribute: int, n_classes:
 
 
 def held_out_predictions(
-    sample: local.Sample, nodes: Rows, fold: Rows, first: Rows, ancestor: Rows, parameters: Floats
+    sample: shrunken.Sample,
+    nodes: Rows,
+    fold: Rows,
+    first: Rows,
+    ancestor: Rows,
+    parameters: Floats,
 ) -> Floats:
-    """(levels, n, states) what the tree that did not see a row says, by whoever speaks for it."""
+    """(sizes, n, states) predictions of each row by the tree that did not see it."""
     result = np.zeros((ancestor.shape[1], len(fold), sample.n_states))
     for row in np.flatnonzero(fold != IN_NO_FOLD):
         tree = fold[row] + 1
-        speakers = ancestor[first[tree] + nodes[tree, row]]
-        for level, speaker in enumerate(speakers):
-            result[level, row] = sample.probabilities(np.array([row]), parameters[speaker])[0]
+        for size, node in enumerate(ancestor[first[tree] + nodes[tree, row]]):
+            result[size, row] = sample.probabilities(np.array([row]), parameters[node])[0]
     return result
 
 
 def penalised_deviance(
-    sample: local.Sample, rows: Rows, parent: Floats, penalty: float, parameters: Floats
+    sample: shrunken.Sample, rows: Rows, parent: Floats, penalty: float, parameters: Floats
 ) -> tuple[float, Floats]:
-    """What a node model has least of, and how it grows with the parameters."""
+    """The penalised loss of a node model, and its gradient."""
     penalties = sample.regressors.penalties(penalty)
     distance = parameters - parent
     loss = sample.weights[rows] @ losses(sample, rows, parameters)
-    sums = sums_of_node(sample, rows, rows[:0], parameters, log_loss=False)
-    slope = penalties * distance - sums.gradient
+    slope = penalties * distance - derivatives(sample, rows, parameters)[0]
     return float(loss + 0.5 * (penalties * distance**2).sum()), slope

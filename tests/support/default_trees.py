@@ -3,17 +3,11 @@
 import numpy as np
 from scipy.special import expit
 
-CANDIDATES = ["leave alone", "global", "local"]
-
 
 def fitted(tree):
     """Everything that was fitted, as plain values."""
     stored = tree.to_dict()
     return {name: value for name, value in stored.items() if name != "params"}
-
-
-def chosen(tree):
-    return [row["candidate"] for row in tree.selection_ if row["chosen"]]
 
 
 def squared_error(probabilities, y):

@@ -6,7 +6,6 @@ import numpy as np
 from scipy.special import softmax
 
 from caltree import CalibrationForest
-from caltree._training.do_no_harm import LEAVE_ALONE
 
 FEW = {"n_estimators": 8, "random_state": 0}
 
@@ -32,11 +31,6 @@ def squared_error(probabilities, y):
 
 def log_loss(probabilities, y):
     return float(-np.log(probabilities[np.arange(len(y)), y]).mean())
-
-
-def left_alone(forest):
-    """The share of the scores as they are."""
-    return {row["candidate"]: row["share"] for row in forest.selection_}.get(LEAVE_ALONE)
 
 
 def calibrated_rows(n_rows, n_classes, seed):

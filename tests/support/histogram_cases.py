@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 from scipy.special import softmax
 
 from caltree import CalibrationTree
-from caltree._histogram import binning as bins
-from caltree._histogram import local
-from caltree._histogram.local import local_pool
+from caltree._histogram import binning, in_process
+from caltree._histogram.in_process import bin_table
 
 from .default_trees import fitted
 from .trees import FIXED
@@ -35,7 +34,7 @@ def examples(number: int) -> settings:
 
 
 def histogram_tree(**params: Any) -> CalibrationTree:
-    return CalibrationTree(**{"histograms": True, **params})
+    return CalibrationTree(**{"tree_method": "hist", **params})
 
 
 def fixed_histogram_tree(**params: Any) -> CalibrationTree:
@@ -46,10 +45,10 @@ def fixed_histogram_tree(**params: Any) -> CalibrationTree:
 @contextmanager
 def chunks_of(n_rows: int, sample_rows: int | None = None) -> Iterator[None]:
     """Within it, chunks have so many rows, and quantiles are those of about so many."""
-    in_chunks = partial(local_pool, chunk_rows=n_rows)
+    in_chunks = partial(bin_table, chunk_rows=n_rows)
     with (
-        patch.object(local, "local_pool", in_chunks),
-        patch.object(bins, "SAMPLE_ROWS", sample_rows or bins.SAMPLE_ROWS),
+        patch.object(in_process, "bin_table", in_chunks),
+        patch.object(binning, "SAMPLE_ROWS", sample_rows or binning.SAMPLE_ROWS),
     ):
         yield
 
@@ -140,14 +139,14 @@ def problems(draw: Callable[..., Any], largest: int = 300) -> Problem:
         weights[:n_classes] = 1.0
     score_type = draw(st.sampled_from(["probability", "probability", "logit", "margin"]))
     params: dict[str, Any] = {
-        "splits": draw(st.sampled_from(["cv", "residual", "residual", "gain_ratio"])),
-        "objective": draw(st.sampled_from(["rmse", "log_loss"])),
+        "criterion": draw(st.sampled_from(["cv", "residual", "residual", "gain_ratio"])),
+        "scoring": draw(st.sampled_from(["rmse", "log_loss"])),
         "path_averaging": draw(st.booleans()),
         "do_no_harm": draw(st.booleans()),
         "score_type": score_type,
         "cv": draw(st.sampled_from([2, 3, 5])),
         "max_bins": draw(st.sampled_from([255, 255, 20, 400])),
-        "pruning": draw(st.sampled_from(["cv", "cv", None, 0.01])),
+        "ccp_alpha": draw(st.sampled_from(["cv", "cv", None, 0.01])),
     }
     if kind == "codes":
         params["categorical_features"] = [1]

@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 import onnxruntime
 
-from caltree import CalibrationForest, CalibrationTree
+from caltree._model_base import AttributeCalibrator
 
 from .export_cases import fitted, hostile_rows
 
@@ -56,9 +56,8 @@ def probabilities(model, table, scores, dtype):
 def single(name, n_rows):
     """A fitted calibrator of a case and rows for it, all numbers of single precision."""
     calibrator = copy(fitted(name))
-    for attribute, kind in (("tree_", CalibrationTree), ("forest_", CalibrationForest)):
-        if isinstance(calibrator, kind):
-            setattr(calibrator, attribute, _rounded(getattr(calibrator, attribute)))
+    if isinstance(calibrator, AttributeCalibrator):
+        calibrator.model_ = _rounded(calibrator.model_)
     table, scores = hostile_rows(name, n_rows)
     table = table.assign(share=table["share"].map(ROUND))
     with np.errstate(over="ignore"):

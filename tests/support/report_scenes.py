@@ -20,7 +20,7 @@ from caltree.report import report
 
 from .trees import fixed_tree
 
-LEAVES = {"splits": "residual", "path_averaging": False}
+LEAVES = {"criterion": "residual", "path_averaging": False}
 HOSTILE = (
     "<script>window.hurt = 1</script>",
     '"><img src="https://example.invalid/x.png" onerror="window.hurt = 1">',
@@ -85,7 +85,7 @@ def many_classes():
     y = np.argmax(truth + rng.gumbel(size=truth.shape), axis=1)
     labels = np.array([f"class {chr(97 + i)}" for i in range(26)])[y]
     scores = softmax(odds, axis=1)
-    tree = fixed_tree(max_depth=2, max_bins=20, penalty=20).fit(
+    tree = fixed_tree(max_depth=2, max_bins=20, l2_regularization=20).fit(
         X[:3000], labels[:3000], scores[:3000]
     )
     return report(tree, X[3000:], labels[3000:], scores[3000:], title="Letters")
@@ -103,7 +103,7 @@ def one_leaf():
     X, scores = rng.normal(size=(1000, 2)), rng.random(1000)
     y = rng.random(1000) < scores
     tree = CalibrationTree().fit(X[:500], y[:500], scores[:500])
-    assert tree.tree_.share_of_scores == 1.0
+    assert tree.model_.uncalibrated_weight == 1.0
     return report(tree, X[500:], y[500:], scores[500:])
 
 

@@ -6,20 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from caltree import CalibrationTree, _core
-from caltree._fitted.model import TreeModel
+from caltree import CalibrationTree, PublishedCalibrationTree, _core
+from caltree._fitted.model import FittedModel
 
 # Nothing is left to choose by cross-validation.
-FIXED = {"splits": "residual", "pruning": None, "path_averaging": False, "do_no_harm": False}
-# The published engine, with our constant scores and extremes.
-BOOSTED = {
-    "splits": "gain_ratio",
-    "node_models": "logitboost",
-    "path_averaging": False,
-    "do_no_harm": False,
-    "min_samples_split": 16,
-}
-FIXED_BOOSTED = {**BOOSTED, "boosting_iterations": 3, "pruning": None}
+FIXED = {"criterion": "residual", "ccp_alpha": None, "path_averaging": False, "do_no_harm": False}
+# The published method, but for nodes in which no score varies.
+BOOSTED = {"constant_scores": "frequencies"}
+FIXED_BOOSTED = {**BOOSTED, "boosting_iterations": 3, "ccp_alpha": None}
 
 
 def make_rows(n_rows=300, n_classes=2, seed=0, round_to=2):
@@ -64,24 +58,24 @@ def fixed_tree(**params):
 
 def boosted_tree(**params):
     """A tree of LogitBoost's node models that splits by gain ratio."""
-    return CalibrationTree(**{**BOOSTED, **params})
+    return PublishedCalibrationTree(**{**BOOSTED, **params})
 
 
 def fixed_boosted_tree(**params):
     """The same, with nothing chosen by cross-validation."""
-    return CalibrationTree(**{**FIXED_BOOSTED, **params})
+    return PublishedCalibrationTree(**{**FIXED_BOOSTED, **params})
 
 
 def finished(structure, models, alpha=None):
     """The arrays of a tree whose leaves alone decide."""
-    return _core.finished_tree(structure, models, alpha, np.empty(0), np.ones(1))
+    return _core.collapse_tree(structure, models, alpha, np.empty(0), np.ones(1))
 
 
 def same_tree(one, other):
     """Whether two fitted trees are the same to the bit, and chosen for the same reason."""
-    arrays = [field.name for field in fields(TreeModel) if field.name != "attributes"]
+    arrays = [field.name for field in fields(FittedModel) if field.name != "attributes"]
     return one.selection_ == other.selection_ and all(
-        np.array_equal(getattr(one.tree_, name), getattr(other.tree_, name)) for name in arrays
+        np.array_equal(getattr(one.model_, name), getattr(other.model_, name)) for name in arrays
     )
 
 

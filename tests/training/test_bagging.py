@@ -1,33 +1,58 @@
-"""How much each way of reading the trees of a forest counts for."""
+"""The weights of the ways of reading the trees of a forest."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from caltree._inputs.attributes import learn
-from caltree._training.bagging import SIZES, Blend, Blender
-from caltree._training.do_no_harm import LEAVE_ALONE
-from caltree._training.settings import Problem
+from caltree import CalibrationForest, _core
+from caltree._training import bagging
+from caltree._training.bagging import SIZES, ForestSettings, fit_forest
+
+from ..support.datasets import make_dataset
+from ..support.trees import make_rows
+
+EVERY_SIZE = len(SIZES)
 
 
-def make_problem(n_rows=200, n_classes=2, *, seed=0, margin=False, weights=None):
-    """Labels, and scores that deserve no trust."""
-    rng = np.random.default_rng(seed)
-    labels = rng.integers(0, n_classes, n_rows).astype(np.uint16)
-    raw = rng.dirichlet(np.ones(n_classes), n_rows)
-    known, matrix = learn(rng.standard_normal((n_rows, 2)))
-    n_states = 1 if n_classes == 2 else n_classes
-    return Problem(
-        known=known,
-        matrix=matrix,
-        labels=labels,
-        n_classes=n_classes,
-        odds=np.zeros((n_rows, n_states)),
-        offset=None if margin else np.zeros((n_rows, n_states)),
-        raw=None if margin else raw,
-        weights=weights,
+def make_noise(n_rows=200, n_classes=2, *, margin=False, weights=None):
+    """Labels, and scores that say nothing about them."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, n_classes, n_rows)
+    scores = rng.dirichlet(np.ones(n_classes), n_rows)
+    X = rng.standard_normal((n_rows, 2))
+    score_type = "margin" if margin else "probability"
+    options = {"n_classes": n_classes, "score_type": score_type, "weights": weights}
+    return make_dataset(X, labels, scores, **options)
+
+
+def make_settings(n_trees=6, *, scoring="rmse", do_no_harm=True, max_depth=0):
+    return ForestSettings(
+        seeds=np.arange(n_trees),
+        max_features=(2, 3),
+        l2_regularization=0.05,
+        min_samples_leaf=2.0,
+        max_depth=max_depth,
+        max_bins=255,
+        scoring=scoring,
+        do_no_harm=do_no_harm,
     )
+
+
+@pytest.fixture
+def fit(monkeypatch):
+    """Fits a forest of trees without splits that predict as told."""
+
+    def fit(dataset, predictions, settings=None):
+        settings = make_settings() if settings is None else settings
+        training = _core.ShrunkenTraining(dataset.core, dataset.offset, 255, False)
+        structure, models, *_ = training.bagged(0, False, 0.05, SIZES, 2.0, 0, 2)
+        trees = [(structure, models, rows, predicted) for rows, predicted in predictions]
+        monkeypatch.setattr(bagging, "_grow_trees", lambda *_: trees)
+        return fit_forest(dataset, settings, None)
+
+    return fit
 
 
 def states(probabilities):
@@ -35,144 +60,191 @@ def states(probabilities):
     return probabilities[:, 1:] if probabilities.shape[1] == 2 else probabilities
 
 
-def says(problem, probabilities):
-    """What a tree says that says the same at every size."""
-    return np.tile(states(probabilities), (len(SIZES), 1, 1))
+def at_every_size(dataset, probabilities):
+    """All rows, and the same prediction at every size."""
+    rows = np.arange(len(dataset.labels), dtype=np.uint32)
+    return rows, np.tile(states(probabilities), (EVERY_SIZE, 1, 1))
 
 
-def all_rows(problem):
-    return np.arange(len(problem.labels), dtype=np.uint32)
+def truth_and_nothing(dataset):
+    right = np.eye(dataset.n_classes)[dataset.labels] * 0.8 + 0.2 / dataset.n_classes
+    return right, np.full(right.shape, 1 / dataset.n_classes)
 
 
-def truth_and_nothing(problem):
-    right = np.eye(problem.n_classes)[problem.labels] * 0.8 + 0.2 / problem.n_classes
-    return right, np.full(right.shape, 1 / problem.n_classes)
+def weights_of(selection):
+    """The weights of the trees, by kind and size, and that of the uncalibrated probabilities."""
+    found = [each.weight for each in selection.candidates if each.name != "uncalibrated"]
+    return np.array(found).reshape(2, EVERY_SIZE), selection.uncalibrated_weight
 
 
-@pytest.mark.parametrize("objective", ["rmse", "log_loss"])
+@pytest.mark.parametrize("scoring", ["rmse", "log_loss"])
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("margin", [False, True])
-def test_the_kind_and_size_that_is_right_counts(objective, n_classes, margin):
-    problem = make_problem(n_classes=n_classes, margin=margin)
-    right, nothing = truth_and_nothing(problem)
-    blender = Blender(problem, objective)
-    says_something = says(problem, nothing)
-    says_something[3] = states(right)
-    for _ in range(3):
-        blender.add(0, all_rows(problem), says(problem, nothing))
-        blender.add(1, all_rows(problem), says_something)
-    blend = blender.finish()
-    assert blend.shares.shape == (2, len(SIZES))
-    raw_share = 0.0 if margin else blend.selection[0]["share"]
+def test_the_kind_and_size_that_is_right_counts(fit, scoring, n_classes, margin):
+    dataset = make_noise(n_classes=n_classes, margin=margin)
+    right, nothing = truth_and_nothing(dataset)
+    plain = at_every_size(dataset, nothing)
+    rows, on_scores = at_every_size(dataset, nothing)
+    on_scores[3] = states(right)
+    fitted = fit(dataset, [plain, (rows, on_scores)] * 3, make_settings(scoring=scoring))
+    weights, uncalibrated = weights_of(fitted.selection)
     # Some is left to the scores: as much as makes no difference that could not be chance.
-    assert 0.0 <= raw_share < 0.1
-    assert blend.shares[1, 3] == pytest.approx(1.0 - raw_share, abs=1e-3)
-    names = [row["candidate"] for row in blend.selection]
-    assert (names[0] == LEAVE_ALONE) != margin
+    assert 0.0 <= uncalibrated < (0.1 if not margin else 1e-12)
+    assert weights[1, 3] == pytest.approx(1.0 - uncalibrated, abs=1e-3)
+    names = [each.name for each in fitted.selection.candidates]
+    assert (names[0] == "uncalibrated") != margin
     assert len(names) == len(set(names)) == 12 + (not margin)
-    row = blend.selection[-3]
-    assert row["candidate"] == "regions of 60 rows, splits on scores too"
-    assert row["chosen"] and row["share"] == blend.shares[1, 3]
+    best = fitted.selection.candidates[-3]
+    assert best.name == "regions of 60 rows, splits on scores too"
     expected = 0.2 * math.sqrt((1 - 1 / n_classes) / n_classes)
-    if objective == "log_loss":
+    if scoring == "log_loss":
         expected = -math.log(0.8 + 0.2 / n_classes)
-    assert row["loss"] == pytest.approx(expected)
-    np.testing.assert_allclose(blend.tree_shares(np.array([3, 3])), blend.shares / 3)
+    assert best.loss == pytest.approx(expected)
+    assert fitted.selection.chosen == "local"
+    # Six trees of one node each, three of a kind.
+    of_kinds = np.tile(weights.sum(axis=1) / 3, 3)
+    np.testing.assert_allclose(fitted.model.weight, of_kinds, rtol=0, atol=1e-12)
+    assert fitted.model.uncalibrated_weight == pytest.approx(uncalibrated, abs=1e-12)
 
 
-def test_scores_are_left_alone_unless_trees_are_clearly_better():
-    problem = make_problem()
-    raw = problem.raw
-    better = raw * 0.9 + 0.1 * np.eye(2)[problem.labels]
-    for trees, left_alone in ((raw, True), (better, False)):
-        blender = Blender(problem, "rmse")
-        for kind in (0, 1):
-            blender.add(kind, all_rows(problem), says(problem, trees))
-        blend = blender.finish()
-        alone = blend.selection[0]
-        assert alone["candidate"] == LEAVE_ALONE
-        assert alone["share"] == 1.0 if left_alone else alone["share"] < 0.2
-        assert alone["chosen"] == (alone["share"] > 0)
-        assert blend.shares.sum() == pytest.approx(1.0 - alone["share"])
-    assert [row["share"] for row in blend.selection[1:]] == blend.shares.ravel().tolist()
+def test_scores_stay_uncalibrated_unless_trees_are_clearly_better(fit):
+    dataset = make_noise()
+    better = dataset.uncalibrated * 0.9 + 0.1 * np.eye(2)[dataset.labels]
+    for trees, stays in ((dataset.uncalibrated, True), (better, False)):
+        fitted = fit(dataset, [at_every_size(dataset, trees)] * 2)
+        weights, uncalibrated = weights_of(fitted.selection)
+        assert uncalibrated == 1.0 if stays else uncalibrated < 0.2
+        assert (fitted.selection.chosen == "uncalibrated") == stays
+        assert weights.sum() == pytest.approx(1.0 - uncalibrated)
+        assert fitted.model.uncalibrated_weight == pytest.approx(uncalibrated, abs=1e-12)
 
 
-def vars_of(problem):
-    return {name: getattr(problem, name) for name in Problem.__dataclass_fields__}
+@pytest.mark.parametrize("scoring", ["rmse", "log_loss"])
+def test_without_do_no_harm_the_scores_have_no_weight(fit, scoring):
+    dataset = make_noise()
+    # The scores are right, and the trees are not.
+    right, nothing = truth_and_nothing(dataset)
+    told = replace(dataset, uncalibrated=right)
+    predictions = [at_every_size(dataset, nothing)] * 2
+    asked = fit(told, predictions, make_settings(scoring=scoring))
+    assert asked.selection.chosen == "uncalibrated"
+    fitted = fit(told, predictions, make_settings(scoring=scoring, do_no_harm=False))
+    names = [each.name for each in fitted.selection.candidates]
+    assert len(names) == 12 and "uncalibrated" not in names
+    weights, uncalibrated = weights_of(fitted.selection)
+    assert uncalibrated == fitted.model.uncalibrated_weight == 0.0
+    assert weights.sum() == pytest.approx(1.0)
+    assert fitted.selection.loss == fitted.selection.calibrated_loss
 
 
-def test_a_candidate_is_the_mean_over_trees_that_did_not_see_the_row():
-    problem = make_problem(4, margin=True)
-    blender = Blender(problem, "rmse")
-    one = np.tile(np.array([[0.2], [0.4]]), (len(SIZES), 1, 1))
-    two = np.tile(np.array([[0.6], [0.8]]), (len(SIZES), 1, 1))
-    blender.add(0, np.array([0, 1], dtype=np.uint32), one)
-    blender.add(0, np.array([1, 2], dtype=np.uint32), two)
-    blender.add(1, np.array([1, 2], dtype=np.uint32), two)
-    blender.add(1, np.array([1, 3], dtype=np.uint32), one)
+def test_a_candidate_is_the_mean_over_trees_that_did_not_see_the_row(fit):
+    dataset = make_noise(4, margin=True)
+    one = np.tile(np.array([[0.2], [0.4]]), (EVERY_SIZE, 1, 1))
+    two = np.tile(np.array([[0.6], [0.8]]), (EVERY_SIZE, 1, 1))
+    rows = [np.array(some, dtype=np.uint32) for some in ([0, 1], [1, 2], [1, 2], [1, 3])]
+    # The trees of the first kind are the first and the third.
+    predictions = [(rows[0], one), (rows[2], two), (rows[1], two), (rows[3], one)]
+    selection = fit(dataset, predictions).selection
     # Rows 1 and 2 were left out by trees of both kinds.
     second = [[(0.4 + 0.6) / 2, 0.8], [(0.6 + 0.2) / 2, 0.8]]
     for kind, means in enumerate(second):
-        p = np.array(means)
-        residuals = p - problem.labels[1:3]
-        row = blender.finish().selection[kind * len(SIZES)]
-        assert row["loss"] == pytest.approx(math.sqrt(np.mean(residuals**2)))
+        residuals = np.array(means) - dataset.labels[1:3]
+        loss = selection.candidates[kind * EVERY_SIZE].loss
+        assert loss == pytest.approx(math.sqrt(np.mean(residuals**2)))
 
 
-@pytest.mark.parametrize("objective", ["rmse", "log_loss"])
-def test_weights_are_numbers_of_rows(objective):
+@pytest.mark.parametrize("scoring", ["rmse", "log_loss"])
+def test_weights_are_numbers_of_rows(fit, scoring):
     times = np.random.default_rng(5).integers(1, 4, 200)
-    problem = make_problem(weights=times.astype(float), margin=True)
     place = np.repeat(np.arange(200), times)
-    repeated = Problem(
-        **{
-            **vars_of(problem),
-            "weights": None,
-            "labels": problem.labels[place],
-            "matrix": problem.matrix[place],
-            "odds": problem.odds[place],
-        }
+    dataset = make_noise(weights=times.astype(float), margin=True)
+    repeated = replace(
+        dataset,
+        weights=None,
+        labels=dataset.labels[place],
+        matrix=np.asfortranarray(dataset.matrix[place]),
+        scores=np.asfortranarray(dataset.scores[place]),
     )
-    right, nothing = truth_and_nothing(problem)
+    right, nothing = truth_and_nothing(dataset)
     rng = np.random.default_rng(1)
     trees = np.array(
         [np.clip(states(right) + 0.2 * rng.standard_normal((200, 1)), 0.01, 0.99) for _ in SIZES]
     )
-    blends = []
-    for which, rows in ((problem, slice(None)), (repeated, place)):
-        blender = Blender(which, objective)
-        blender.add(0, all_rows(which), trees[:, rows])
-        blender.add(1, all_rows(which), says(which, nothing[rows]))
-        blends.append(blender.finish())
-    np.testing.assert_allclose(blends[0].shares, blends[1].shares, rtol=0, atol=1e-6)
-    losses = [[row["loss"] for row in blend.selection] for blend in blends]
+    found = []
+    for which, rows in ((dataset, np.arange(200)), (repeated, place)):
+        all_rows, plain = at_every_size(which, nothing[rows])
+        predictions = [(all_rows, trees[:, rows]), (all_rows, plain)]
+        found.append(fit(which, predictions, make_settings(scoring=scoring)).selection)
+    one, other = found
+    np.testing.assert_allclose(weights_of(one)[0], weights_of(other)[0], rtol=0, atol=1e-6)
+    losses = [[each.loss for each in selection.candidates] for selection in found]
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-12)
 
 
+@pytest.mark.parametrize("do_no_harm", [False, True])
 @pytest.mark.parametrize("margin", [False, True])
 @pytest.mark.parametrize("rows", [[], [0, 1]])
-def test_where_no_row_was_left_out_by_both_kinds(margin, rows):
-    problem = make_problem(4, margin=margin)
-    blender = Blender(problem, "rmse")
-    found = np.full((len(SIZES), len(rows), 1), 0.5)
-    blender.add(0, np.array(rows, dtype=np.uint32), found)
-    blender.add(1, np.array([2, 3], dtype=np.uint32), np.full((len(SIZES), 2, 1), 0.5))
-    blend = blender.finish()
-    assert len(blend.selection) == 1 and blend.selection[0]["share"] == 1.0
-    assert blend.selection[0]["chosen"]
-    if margin:
-        assert blend.selection[0]["candidate"] == "global"
-        assert blend.shares[:, 0].tolist() == [0.5, 0.5] and not blend.shares[:, 1:].any()
+def test_where_no_row_was_left_out_by_both_kinds(fit, margin, rows, do_no_harm):
+    dataset = make_noise(4, margin=margin)
+    predictions = [
+        (np.array(some, dtype=np.uint32), np.full((EVERY_SIZE, len(some), 1), 0.5))
+        for some in (rows, [2, 3])
+    ]
+    fitted = fit(dataset, predictions, make_settings(do_no_harm=do_no_harm))
+    assert fitted.selection is None
+    # Uncalibrated if that is allowed, otherwise the roots.
+    if do_no_harm and not margin:
+        assert fitted.model.uncalibrated_weight == 1.0
     else:
-        assert blend.selection[0]["candidate"] == LEAVE_ALONE and not blend.shares.any()
+        assert fitted.model.weight.tolist() == [0.5, 0.5]
 
 
-def test_the_trees_of_a_kind_share_alike():
-    shares = np.zeros((2, len(SIZES)))
-    shares[0, [0, 2, 4]] = 0.25
-    shares[1, 1] = 0.25
-    found = Blend([], shares).tree_shares(np.array([4, 0]))
-    np.testing.assert_allclose(found, shares / np.array([[4.0], [1.0]]))
+def weights_of_trees(model):
+    """The weight of every tree, summed up on the way to its last leaf."""
+    ends = np.append(model.roots[1:], model.n_nodes) - 1
+    found = []
+    for node in ends.tolist():
+        total = 0.0
+        while node >= 0:
+            total += model.weight[node]
+            node = int(model.parent[node])
+        found.append(total)
+    return found
+
+
+@pytest.mark.parametrize("do_no_harm", [False, True])
+def test_real_trees_of_a_kind_have_the_same_weight(do_no_harm):
+    # The truth jumps up and down with the score.
+    rng = np.random.default_rng(0)
+    X, scores = rng.standard_normal((400, 2)), rng.random((400, 1))
+    y = rng.random(400) < np.where(np.abs(scores[:, 0] - 0.5) < 0.2, 0.9, 0.1)
+    settings = make_settings(8, do_no_harm=do_no_harm, max_depth=None)
+    fitted = fit_forest(make_dataset(X, y, scores), settings, None)
+    weights, uncalibrated = weights_of(fitted.selection)
+    expected = np.tile(weights.sum(axis=1) / 4, 4)
+    np.testing.assert_allclose(weights_of_trees(fitted.model), expected, rtol=0, atol=1e-12)
+    assert fitted.model.uncalibrated_weight == pytest.approx(uncalibrated, abs=1e-12)
+    # Every other tree may split on the scores, too.
+    on_scores = fitted.model.tree_of_nodes[fitted.model.attribute >= X.shape[1]]
+    assert len(on_scores) and (on_scores % 2 == 1).all()
+
+
+def test_the_threads_do_not_matter():
+    X, y, scores = make_rows(300)
+    dataset, settings = make_dataset(X, y, scores), make_settings(4, max_depth=None)
+    one, two = (fit_forest(dataset, settings, n_jobs) for n_jobs in (None, 2))
+    assert one.model.to_dict() == two.model.to_dict() and one.selection == two.selection
+
+
+def test_a_forest_that_always_calibrates():
+    rng = np.random.default_rng(0)
+    X, scores = rng.standard_normal((400, 2)), rng.random(400)
+    y = rng.random(400) < scores
+    careful = CalibrationForest(8, random_state=0).fit(X, y, scores)
+    bold = CalibrationForest(8, random_state=0, do_no_harm=False).fit(X, y, scores)
+    assert careful.selection_.chosen == "uncalibrated"
+    assert bold.selection_.uncalibrated_weight == bold.model_.uncalibrated_weight == 0.0
+    assert not np.array_equal(bold.predict_proba(X, scores)[:, 1], scores)
 
 
 def test_sizes_fall_and_the_first_leaves_the_root_whole():

@@ -1,230 +1,247 @@
-"""Do no harm: losses and standard errors by hand, and what is chosen by them."""
+"""Do no harm: the simplest average that will do, and when scores stay uncalibrated."""
 
 import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
+from caltree._fitted.selection import SCORINGS, Candidate, Selection
+from caltree._training.averaging import best_weights
 from caltree._training.do_no_harm import (
     DEMANDED,
-    OBJECTIVES,
     TIE,
-    Judge,
-    checked_selection,
-    mean_loss,
-    row_losses,
-    standard_errors,
+    TIE_WITH_GLOBAL,
+    leave_uncalibrated_if_in_doubt,
+    make_selection,
+    simplest_average,
 )
+from caltree._training.losses import row_losses, standard_errors
 
-quick = settings(max_examples=100, deadline=None, derandomize=True)
+from ..support.held_out import random_candidates, rows_of, sums_of, tree_sizes
 
-# Losses
-
-
-def test_squared_errors_by_hand():
-    probabilities = np.array([[0.7, 0.2, 0.1], [0.0, 1.0, 0.0], [0.0, 1.0, 0.0]])
-    given = probabilities.copy()
-    losses = row_losses(probabilities, np.array([0, 1, 2]), "rmse")
-    np.testing.assert_allclose(losses, [(0.09 + 0.04 + 0.01) / 3, 0.0, 2 / 3], rtol=1e-15)
-    assert np.array_equal(probabilities, given)
+FIRST, SECOND = np.eye(2)
+each_scoring = pytest.mark.parametrize("scoring", SCORINGS)
 
 
-def test_of_two_classes_both_are_equally_far_off():
-    losses = row_losses(np.array([[0.3, 0.7], [0.3, 0.7]]), np.array([1, 0]), "rmse")
-    np.testing.assert_allclose(losses, [0.09, 0.49], rtol=1e-15)
-
-
-def test_log_losses_by_hand():
-    probabilities = np.array([[0.25, 0.75], [0.5, 0.5], [1.0, 0.0], [1.0, 0.0]])
-    losses = row_losses(probabilities, np.array([1, 0, 0, 1]), "log_loss")
-    expected = [-math.log(0.75), math.log(2), 0.0, -math.log(1e-15)]
-    np.testing.assert_allclose(losses, expected, rtol=1e-15)
-
-
-def test_labels_may_be_of_any_whole_type():
-    probabilities = np.array([[0.25, 0.75], [0.5, 0.5]])
-    for objective in ("rmse", "log_loss"):
-        expected = row_losses(probabilities, np.array([1, 0]), objective)
-        found = row_losses(probabilities, np.array([1, 0], dtype=np.uint16), objective)
-        assert np.array_equal(found, expected)
-
-
-@pytest.mark.parametrize(
-    ("weights", "mean"), [(None, 0.5), ([1.0, 1.0, 1.0], 0.5), ([2.0, 1.0, 1.0], 0.375)]
-)
-def test_mean_losses_by_hand(weights, mean):
-    losses = np.array([0.0, 0.5, 1.0])
-    weights = None if weights is None else np.array(weights)
-    assert mean_loss(losses, weights, "log_loss") == mean
-    assert mean_loss(losses, weights, "rmse") == math.sqrt(mean)
-
-
-# Standard errors
-
-
-def test_standard_errors_by_hand():
-    # Differences 0, 1, 2, 5: mean 2, squared deviations 4, 1, 0, 9, of the mean 14 / 16.
-    worse, better = np.array([1.0, 2.0, 3.0, 6.0]), np.ones(4)
-    assert standard_errors(worse, better, None) == pytest.approx(2 / math.sqrt(14 / 16))
-    assert standard_errors(better, worse, None) == pytest.approx(-2 / math.sqrt(14 / 16))
-
-
-def test_weighted_standard_errors_by_hand():
-    # Differences 0, 1, 3, 3: mean 7 / 4, squared deviations 49 / 16, 9 / 16 and twice 25 / 16.
-    worse, better = np.array([1.0, 2.0, 4.0]), np.ones(3)
-    error = math.sqrt((49 + 9 + 2 * 25) / 16) / 4
-    assert standard_errors(worse, better, np.array([1.0, 1.0, 2.0])) == pytest.approx(1.75 / error)
-
-
-def test_equal_losses_are_no_standard_error_apart():
-    losses = np.array([0.1, 0.2, 0.3])
-    assert standard_errors(losses, losses, None) == 0.0
-
-
-def test_what_never_varies_is_certain():
-    losses = np.array([0.5, 1.0, 2.0])
-    assert standard_errors(losses + 0.5, losses, None) == math.inf
-    assert standard_errors(losses, losses + 0.5, None) == -math.inf
-
-
-floats = st.floats(0.0, 1.0, width=32)
-
-
-@quick
-@given(st.lists(st.tuples(floats, floats, st.integers(1, 4)), min_size=2, max_size=20))
-def test_a_row_of_weight_two_is_two_rows(rows):
-    worse, better, weights = np.array(rows, dtype=float).T
-    times = weights.astype(int)
-    repeated = np.repeat(worse, times), np.repeat(better, times)
-    found = standard_errors(worse, better, weights)
-    assert found == pytest.approx(standard_errors(*repeated, None), rel=1e-6, abs=1e-6)
-
-
-# The judge
-
-
-def predictions_apart(errors, objective, n_rows=400, seed=0):
+def predictions_apart(errors, scoring, n_rows=400, seed=0):
     """Two lists of probabilities whose losses are that many standard errors apart."""
     difference = np.random.default_rng(seed).standard_normal(n_rows)
     difference -= difference.mean()
     difference = 1e-3 * (difference + errors * difference.std() / math.sqrt(n_rows))
     lower = np.full(n_rows, 0.2)
     of_class = [
-        np.exp(-losses) if objective == "log_loss" else 1.0 - np.sqrt(losses)
+        np.exp(-losses) if scoring == "log_loss" else 1.0 - np.sqrt(losses)
         for losses in (lower + difference, lower)
     ]
     return [np.column_stack([p, 1.0 - p]) for p in of_class]
 
 
-def judge(objective="rmse", n_rows=400, weights=None):
-    return Judge(np.zeros(n_rows, dtype=np.uint16), weights, objective)
+def zeros(probabilities, scoring="rmse", weights=None, has_uncalibrated=True):
+    """Candidates for rows that are all of the first class."""
+    labels = np.zeros(len(probabilities[0]), dtype=int)
+    return rows_of(probabilities, labels, weights, scoring, has_uncalibrated)
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES)
-@pytest.mark.parametrize("errors", [-3.0, 0.0, 0.49, 0.51, 0.99, 1.01])
-def test_ties(objective, errors):
-    worse, better = predictions_apart(errors, objective)
-    assert judge(objective).is_tie(worse, better) == (errors < TIE == 0.5)
-    assert judge(objective).is_tie(worse, better, 1.0) == (errors < 1.0)
+# Held-out rows
 
 
-@pytest.mark.parametrize(("objective", "demanded"), [("rmse", 2.0), ("log_loss", 3.0)])
-@pytest.mark.parametrize("judged_by", OBJECTIVES)
-def test_scores_are_touched_only_if_it_helps_by_either_loss(objective, demanded, judged_by):
+@each_scoring
+@pytest.mark.parametrize("weighted", [False, True])
+def test_mixtures_are_weighted_means(scoring, weighted):
+    candidates, labels = random_candidates(0)
+    weights = np.random.default_rng(0).gamma(1, size=len(labels)) if weighted else None
+    held_out = rows_of(candidates, labels, weights, scoring)
+    one, other = np.random.default_rng(1).dirichlet(np.ones(6), 2)
+    losses = [
+        row_losses(np.tensordot(mixture, candidates, 1), labels, scoring)
+        for mixture in (one, other)
+    ]
+    mean = np.average(losses[0], weights=weights)
+    expected = mean if scoring == "log_loss" else math.sqrt(mean)
+    assert held_out.loss(one) == pytest.approx(expected, rel=1e-12)
+    found = held_out.excess(one, other, scoring)
+    assert found == pytest.approx(standard_errors(*losses, weights), rel=1e-9)
+    assert found == -held_out.excess(other, one, scoring)
+    sums = sums_of(held_out)
+    assert sums.loss(one) == pytest.approx(expected, abs=1e-6)
+    assert sums.excess(one, other, scoring) == pytest.approx(found, rel=1e-4)
+
+
+# The simplest average
+
+
+@each_scoring
+@pytest.mark.parametrize("errors", [-3.0, 0.0, 0.49, 0.99, 1.01, 3.0])
+@pytest.mark.parametrize("has_uncalibrated", [False, True])
+def test_the_root_is_taken_if_the_tree_is_no_more_than_an_error_better(
+    scoring, errors, has_uncalibrated
+):
+    root, pruned = predictions_apart(errors, scoring)
+    known = [np.full_like(root, 0.5)] * has_uncalibrated + [root, pruned]
+    held_out = zeros(known, scoring, has_uncalibrated=has_uncalibrated)
+    local, simplest = simplest_average(held_out, averaging=False)
+    alone = np.eye(len(known))
+    assert np.array_equal(local, alone[-1])
+    assert TIE_WITH_GLOBAL == 1.0
+    assert np.array_equal(simplest, alone[-2] if errors < 1.0 else alone[-1])
+
+
+def test_regions_are_as_large_as_they_can_be():
+    # Nothing is gained beyond the second size.
+    held_out = tree_sizes([1.0, 2.0, 0.0, 0.5])
+    local, simplest = simplest_average(held_out, averaging=True)
+    assert np.array_equal(local, simplest)
+    assert local[3] == 0 and local[2] > 0.5
+    assert held_out.excess(local, best_weights(held_out), "rmse") <= TIE
+    # Where the smallest regions are needed, they are taken.
+    _, simplest = simplest_average(tree_sizes([0.5, 0.5, 2.0, 0.5]), averaging=True)
+    assert simplest[3] > 0.5
+
+
+def test_an_average_of_fewer_sizes_is_taken_if_it_is_half_an_error_worse_at_most():
+    root = np.full((400, 2), 0.5)
+    for errors, is_enough in ((0.3, True), (0.7, False)):
+        middle, small = predictions_apart(errors, "rmse")
+        held_out = zeros([root, middle, small, root], has_uncalibrated=False)
+        local, simplest = simplest_average(held_out, averaging=True)
+        assert np.array_equal(local, simplest)
+        assert (local[2] == 0) == is_enough
+
+
+def test_one_model_for_all_rows_will_do_where_a_tree_is_no_better():
+    held_out = tree_sizes([1.5, 0.0, 0.0, 0.0])
+    local, simplest = simplest_average(held_out, averaging=True)
+    assert np.array_equal(simplest, np.eye(5)[1])
+    weights = leave_uncalibrated_if_in_doubt(held_out, simplest)
+    assert make_selection(held_out, local, weights).chosen == "global"
+    assert weights[0] + weights[1] == pytest.approx(1.0) and weights[0] < 0.2
+
+
+def test_without_averages_it_is_the_pruned_tree_or_the_root():
+    for qualities, expected in (([0.5, 2.0], [0, 0, 1]), ([2.0, 1.0], [0, 1, 0])):
+        held_out = tree_sizes(qualities)
+        local, simplest = simplest_average(held_out, averaging=False)
+        assert local.tolist() == [0, 0, 1]
+        assert simplest.tolist() == expected
+        weights = leave_uncalibrated_if_in_doubt(held_out, simplest, averaging=False)
+        assert weights.tolist() == expected
+
+
+# Uncalibrated probabilities
+
+
+@each_scoring
+@pytest.mark.parametrize("judged_by", SCORINGS)
+def test_scores_are_calibrated_only_if_it_helps_by_both_losses(scoring, judged_by):
+    demanded = {"rmse": 2.0, "log_loss": 3.0}[scoring]
+    assert DEMANDED[scoring] == demanded
     for errors, helps in ((-4.0, False), (demanded - 0.01, False), (demanded + 0.01, None)):
-        worse, better = predictions_apart(errors, objective)
+        worse, better = predictions_apart(errors, scoring)
+        held_out = zeros([worse, better], judged_by)
         expected = helps
         if helps is None:
-            # All rows have the same loss in the second: what the other loss thinks of it decides.
-            other = next(name for name in OBJECTIVES if name != objective)
-            losses = [row_losses(p, judge().labels, other) for p in (worse, better)]
-            expected = standard_errors(*losses, None) > DEMANDED[other]
-        assert judge(judged_by).helps(worse, better) == expected
+            # By this loss it does; then the other decides.
+            other = next(name for name in SCORINGS if name != scoring)
+            expected = held_out.excess(FIRST, SECOND, other) > DEMANDED[other]
+        weights = leave_uncalibrated_if_in_doubt(held_out, SECOND, averaging=False)
+        assert np.array_equal(weights, SECOND if expected else FIRST)
 
 
-def test_what_helps_by_both_losses_helps():
-    raw = np.tile([0.3, 0.7], (400, 1))
-    raw[::2] = [0.7, 0.3]
-    better = raw + np.array([0.1, -0.1])
-    assert judge().helps(raw, better) and not judge().helps(better, raw)
-    # Many mistakes less, but of few rows more certain ones: squared error and log loss disagree.
+def test_an_improvement_by_both_losses_is_needed():
+    uncalibrated = np.tile([0.3, 0.7], (400, 1))
+    uncalibrated[::2] = [0.7, 0.3]
+    better = uncalibrated + np.array([0.1, -0.1])
+    choose = leave_uncalibrated_if_in_doubt
+    found = choose(zeros([uncalibrated, better]), SECOND, averaging=False)
+    assert np.array_equal(found, SECOND)
+    found = choose(zeros([better, uncalibrated]), SECOND, averaging=False)
+    assert np.array_equal(found, FIRST)
+    # Most rows are better, but a few surely wrong: squared error and log loss disagree.
     sure = better.copy()
     sure[:12] = [1e-12, 1.0]
-    losses = [row_losses(p, judge().labels, "rmse") for p in (raw, sure)]
-    assert standard_errors(*losses, None) > 2.0 and not judge().helps(raw, sure)
+    held_out = zeros([uncalibrated, sure])
+    assert held_out.excess(FIRST, SECOND, "rmse") > 2.0
+    assert np.array_equal(choose(held_out, SECOND), FIRST)
 
 
-def test_leaning_goes_as_far_as_it_costs_nothing():
+def test_uncalibrated_probabilities_get_the_largest_weight_that_costs_nothing():
     rng = np.random.default_rng(0)
     truth = rng.random(2000)
-    labels = (rng.random(2000) < truth).astype(np.uint16)
+    labels = (rng.random(2000) < truth).astype(int)
     calibrated = np.column_stack([1 - truth, truth])
     shares = []
-    for sharper in (1.1, 2.0, 4.0):
+    for sharper in (1.7, 2.5, 4.0):
         odds = np.power(calibrated, sharper)
-        raw = odds / odds.sum(axis=1, keepdims=True)
-        of_rows = Judge(labels, None, "rmse")
-        share = of_rows.lean(raw, calibrated)
+        uncalibrated = odds / odds.sum(axis=1, keepdims=True)
+        held_out = rows_of([uncalibrated, calibrated], labels, has_uncalibrated=True)
+        weights = leave_uncalibrated_if_in_doubt(held_out, SECOND)
+        assert weights.sum() == pytest.approx(1.0, abs=1e-15)
+        share, step = weights[0], 2.0**-7
         shares.append(share)
-        step = 2.0**-7
-        for nearby, tie in ((share, True), (min(share + step, 1.0), share == 1.0 - step)):
-            assert of_rows.is_tie(nearby * raw + (1 - nearby) * calibrated, calibrated) == tie
+        for nearby, tie in ((share, True), (share + step, False)):
+            excess = held_out.excess(np.array([nearby, 1 - nearby]), SECOND, "rmse")
+            assert (excess <= TIE) == tie
+        sums = leave_uncalibrated_if_in_doubt(sums_of(held_out), SECOND)
+        np.testing.assert_allclose(sums, weights, rtol=0, atol=step)
     # The worse the scores, the less is left to them.
-    assert shares == sorted(shares, reverse=True) and shares[0] > 0.5 and 0 < shares[-1] < 0.2
+    assert shares == sorted(shares, reverse=True) and shares[0] > shares[-1] > 0
 
 
-def test_what_is_better_than_calibrated_scores_is_taken_whole():
-    raw = np.tile([0.9, 0.1], (50, 1))
-    assert judge(n_rows=50).lean(raw, np.full((50, 2), 0.5)) == 1.0 - 2.0**-7
-
-
-def test_weights_decide():
+def test_row_weights_decide():
     one, other = np.tile([0.9, 0.1], (200, 1)), np.tile([0.5, 0.5], (200, 1))
     one[:100], other[:100] = other[:100].copy(), one[:100].copy()
     even, uneven = np.ones(200), np.repeat([3.0, 1.0], 100)
-    assert judge(n_rows=200, weights=even).is_tie(one, other)
-    assert not judge(n_rows=200, weights=uneven).is_tie(one, other)
-    assert not judge(n_rows=200, weights=even).helps(one, other)
-    assert judge(n_rows=200, weights=uneven).helps(one, other)
-    assert judge(n_rows=200, weights=uneven).loss(one) == pytest.approx(
-        math.sqrt((0.75 * 0.25) + 0.25 * 0.01)
+    for weights, expected in ((even, FIRST), (uneven, SECOND)):
+        held_out = zeros([one, other], weights=weights)
+        found = leave_uncalibrated_if_in_doubt(held_out, SECOND, averaging=False)
+        assert np.array_equal(found, expected)
+    assert held_out.loss(FIRST) == pytest.approx(math.sqrt(0.75 * 0.25 + 0.25 * 0.01))
+
+
+def test_scores_that_are_as_good_stay_uncalibrated():
+    held_out = tree_sizes([1.0, 1.0, 1.0, 1.0], uncalibrated=4.0, noise=0.3)
+    local, simplest = simplest_average(held_out, averaging=True)
+    weights = leave_uncalibrated_if_in_doubt(held_out, simplest)
+    assert weights.tolist() == [1, 0, 0, 0, 0]
+    assert make_selection(held_out, local, weights).chosen == "uncalibrated"
+    without = tree_sizes([1.0, 1.0, 1.0, 1.0], uncalibrated=None)
+    local, simplest = simplest_average(without, averaging=True)
+    assert len(simplest) == 4 and simplest.sum() == pytest.approx(1.0)
+
+
+# The selection
+
+
+@each_scoring
+def test_the_selection_tells_losses_and_weights(scoring):
+    held_out = tree_sizes([0.2, 1.0, 1.2], scoring=scoring)
+    local = np.array([0.0, 0.0, 0.5, 0.5])
+    weights = np.array([0.25, 0.0, 0.375, 0.375])
+    found = make_selection(held_out, local, weights)
+    names = ("uncalibrated", "global", "regions of 15 rows", "pruned tree")
+    assert found == Selection(
+        scoring,
+        tuple(
+            Candidate(name, held_out.loss(alone), weight)
+            for name, alone, weight in zip(names, np.eye(4), weights, strict=True)
+        ),
+        held_out.loss(local),
+        held_out.loss(weights),
     )
-
-
-# Stored
-
-
-ROW = {"candidate": "global", "loss": 0.25, "chosen": True}
-
-
-@pytest.mark.parametrize("stored", [[], [ROW], [{**ROW, "share": 0.5, "loss": 1}, ROW]])
-def test_what_was_stored_is_read(stored):
-    assert checked_selection(stored) == stored
+    assert (found.chosen, found.uncalibrated_weight) == ("local", 0.25)
+    assert Selection.from_dict(found.to_dict()) == found
 
 
 @pytest.mark.parametrize(
-    "stored",
+    ("weights", "chosen"),
     [
-        None,
-        "global",
-        {"candidate": "global"},
-        [None],
-        [[]],
-        [{}],
-        [{**ROW, "extra": 1}],
-        [{"candidate": "global", "chosen": True}],
-        [{**ROW, "candidate": 3}],
-        [{**ROW, "chosen": 1}],
-        [{**ROW, "loss": "0.25"}],
-        [{**ROW, "loss": None}],
-        [{**ROW, "loss": True}],
-        [{**ROW, "share": None}],
-        [{**ROW, "share": [1.0]}],
-        [{**ROW, "chosen": False}],
+        ([1, 0, 0, 0], "uncalibrated"),
+        ([0, 1, 0, 0], "global"),
+        ([0.5, 0.5, 0, 0], "global"),
+        ([0.5, 0.25, 0, 0.25], "local"),
+        ([0, 0, 0, 1], "local"),
     ],
 )
-def test_malformed_selections_are_refused(stored):
-    with pytest.raises(ValueError, match="selection of a stored calibrator must"):
-        checked_selection(stored)
+def test_the_choice_is_the_most_special_candidate_with_a_weight(weights, chosen):
+    held_out = tree_sizes([0.2, 1.0, 1.2])
+    assert make_selection(held_out, np.eye(4)[3], np.array(weights)).chosen == chosen

@@ -1,88 +1,151 @@
-"""Folds and what is chosen with them."""
+"""Trees that are grown, pruned, averaged and chosen with the help of folds."""
+
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
+from sklearn.model_selection import ShuffleSplit, StratifiedKFold
 
-from caltree import CalibrationTree
+from caltree import CalibrationTree, PublishedCalibrationTree
 from caltree._inputs.folds import make_folds
-from caltree._training.fit_tree import _choose_alpha
+from caltree._training.exact import ExactEngine
+from caltree._training.fit_tree import fit_tree
+from caltree._training.held_out import HeldOutRows
+from caltree._training.settings import Growth, Settings
 
+from ..support.datasets import make_dataset
 from ..support.trees import boosted_tree, fixed_tree, make_frame, make_rows, same_tree
 
-quick = settings(max_examples=50, deadline=None, derandomize=True)
+# An engine whose held-out predictions are told
+
+GROWTH = Growth(0.05, 8.0, 2.0, 3, 255)
 
 
-def as_lists(folds):
-    return [(train.tolist(), test.tolist()) for train, test in folds]
+@dataclass
+class Told:
+    """Trees whose candidates are as good as told, each a probability of the truth."""
+
+    grown: Any
+    qualities: Any
+    asked: list
+
+    def __getattr__(self, name):
+        return getattr(self.grown, name)
+
+    def held_out(self, ccp_alpha, sizes, *, uncalibrated):
+        """Candidates that are right with a probability, but for noise."""
+        self.asked.append((self.grown.criterion, ccp_alpha, sizes.tolist(), uncalibrated))
+        real = self.grown.held_out(ccp_alpha, sizes, uncalibrated=uncalibrated)
+        rng = np.random.default_rng(0)
+        quality = self.qualities[self.grown.criterion]
+        truth = np.eye(2)[real.labels]
+        right = [quality.get(name, 0.5) for name in real.names]
+        noise = rng.uniform(-0.05, 0.05, (len(right), len(truth), 1)) * [1.0, -1.0]
+        told = np.array([p * truth + (1 - p) * (1 - truth) for p in right]) + noise
+        return HeldOutRows(real.names, told, real.labels, None, real.scoring, real.has_uncalibrated)
 
 
-# Folds
+class ToldEngine:
+    """Grows real trees, whose held-out predictions are told."""
+
+    strength_of_root = None
+
+    def __init__(self, qualities):
+        X, y, scores = make_rows(300)
+        folds = make_folds(3, y.astype(np.uint16), None, None)
+        self.exact = ExactEngine(make_dataset(X, y, scores), folds, GROWTH, "rmse", None)
+        self.n_rows, self.model = self.exact.n_rows, self.exact.model
+        self.qualities, self.asked, self.criteria = qualities, [], None
+
+    def grow(self, criteria):
+        self.criteria = tuple(criteria)
+        for grown in self.exact.grow(criteria):
+            yield Told(grown, self.qualities, self.asked)
 
 
-@quick
-@given(
-    labels=st.lists(st.integers(0, 2), min_size=10, max_size=60),
-    n_folds=st.integers(2, 10),
-    seed=st.none() | st.integers(0, 99),
+def make_settings(**changes):
+    known = {
+        "criteria": ("residual",),
+        "scoring": "rmse",
+        "ccp_alpha": "cv",
+        "path_averaging": True,
+        "do_no_harm": True,
+    }
+    return Settings(**{**known, **changes})
+
+
+def fit_told(qualities, **changes):
+    """A tree whose candidates are as good as told, and what was asked."""
+    engine = ToldEngine({"residual": qualities, "gain_ratio": {"global": 0.55}})
+    return fit_tree(engine, make_settings(**changes)), engine
+
+
+@pytest.mark.parametrize(
+    ("qualities", "chosen"),
+    [
+        ({"uncalibrated": 0.9}, "uncalibrated"),
+        ({"uncalibrated": 0.9, "global": 0.9, "pruned tree": 0.9}, "uncalibrated"),
+        ({"global": 0.9}, "global"),
+        ({"regions of 60 rows": 0.9}, "local"),
+        ({"pruned tree": 0.9}, "local"),
+    ],
 )
-def test_a_number_of_folds_deals_the_rows_out_by_class(labels, n_folds, seed):
-    labels = np.array(labels, dtype=np.uint16)
-    folds = make_folds(n_folds, labels, None, seed)
-    assert len(folds) == n_folds
-    assert sorted(np.concatenate([test for _, test in folds])) == list(range(len(labels)))
-    for train, test in folds:
-        assert sorted([*train, *test]) == list(range(len(labels)))
-    for label in range(3):
-        dealt = [np.count_nonzero(labels[test] == label) for _, test in folds]
-        assert max(dealt) - min(dealt) <= 2
-    sizes = [len(test) for _, test in folds]
-    assert max(sizes) - min(sizes) <= 1
+def test_held_out_rows_choose(qualities, chosen):
+    fitted, engine = fit_told(qualities)
+    assert fitted.selection.chosen == chosen
+    weights = {each.name: each.weight for each in fitted.selection.candidates}
+    weight = fitted.model.uncalibrated_weight
+    assert weight == pytest.approx(weights["uncalibrated"], abs=1e-12)
+    best = max(weights, key=weights.get)
+    assert best == {"local": max(qualities, key=qualities.get)}.get(chosen, chosen)
+    if chosen == "global":
+        assert fitted.model.weight[0] == pytest.approx(1.0 - weight)
+        assert not fitted.model.weight[1:].any()
+    sizes = [np.inf, 240, 60, 15]
+    assert engine.asked == [("residual", fitted.ccp_alpha, sizes, True)]
 
 
-def test_published_folds():
-    labels = np.array([0, 0, 1, 1, 0, 1, 0], dtype=np.uint16)
-    folds = make_folds(2, labels, None, None)
-    # By class 0 1 4 6 2 5 3, where a row that makes room takes the place of the one that came;
-    # dealt to two players 0 4 2 3 and 1 6 5.
-    assert as_lists(folds) == [([1, 6, 5], [0, 4, 2, 3]), ([0, 4, 2, 3], [1, 6, 5])]
+def test_without_do_no_harm_the_best_average_is_taken():
+    fitted, engine = fit_told({"uncalibrated": 0.95, "global": 0.7}, do_no_harm=False)
+    names = [each.name for each in fitted.selection.candidates]
+    assert names[0] == "global" and "uncalibrated" not in names
+    assert fitted.model.uncalibrated_weight == 0.0
+    assert fitted.selection.loss == fitted.selection.calibrated_loss
+    assert engine.asked[0][-1] is False
 
 
-def test_chance_shuffles_the_rows_first():
-    labels = np.zeros(20, dtype=np.uint16)
-    published = as_lists(make_folds(4, labels, None, None))
-    assert published == as_lists(make_folds(4, labels, None, None))
-    shuffled = as_lists(make_folds(4, labels, None, 0))
-    assert shuffled == as_lists(make_folds(4, labels, None, np.random.RandomState(0)))
-    assert shuffled != published and shuffled != as_lists(make_folds(4, labels, None, 1))
+def test_without_averages_the_root_the_pruned_tree_or_nothing():
+    for qualities, chosen in (
+        ({"uncalibrated": 0.9}, "uncalibrated"),
+        ({"global": 0.9}, "global"),
+        ({"pruned tree": 0.9}, "local"),
+    ):
+        fitted, engine = fit_told(qualities, path_averaging=False)
+        assert fitted.selection.chosen == chosen
+        assert sorted({each.weight for each in fitted.selection.candidates}) == [0.0, 1.0]
+        assert engine.asked[0][2] == [np.inf]
 
 
-def test_a_splitter_sees_all_rows_and_the_folds_only_the_kept():
-    labels = np.array([0, 1, 0, 1], dtype=np.uint16)
-    keep = np.array([True, False, True, True, False, True])
-    # Of rows 0 to 5 the rows 0 2 3 5 are kept, as 0 1 2 3.
-    assert as_lists(make_folds(KFold(2), labels, keep, None)) == [
-        ([2, 3], [0, 1]),
-        ([0, 1], [2, 3]),
-    ]
-    given = [([0, 1, 2], np.array([3, 4])), ((5, 4, 3), np.array([2, 1], dtype=np.uint8))]
-    assert as_lists(make_folds(given, labels, keep, None)) == [([0, 1], [2]), ([3, 2], [1])]
-    assert as_lists(make_folds(iter(given), labels, keep, None)) == [([0, 1], [2]), ([3, 2], [1])]
+def test_the_criterion_that_loses_least_is_taken():
+    for quality, criterion in ((0.9, "residual"), (0.1, "gain_ratio")):
+        fitted, engine = fit_told(
+            {"global": quality, "pruned tree": 0.5}, criteria=("residual", "gain_ratio")
+        )
+        # A candidate that is wrong is as good as none: an average has no negative weights.
+        assert fitted.criterion == criterion
+        assert engine.criteria == ("residual", "gain_ratio")
+        assert [asked[0] for asked in engine.asked] == ["residual", "gain_ratio"]
 
 
-def test_a_splitter_sees_the_labels():
-    labels = np.repeat(np.array([0, 1, 2], dtype=np.uint16), [30, 20, 10])
-    for _, test in make_folds(StratifiedKFold(5), labels, None, None):
-        assert np.bincount(labels[test]).tolist() == [6, 4, 2]
-
-
-def test_a_fold_that_keeps_no_row_is_refused():
-    labels = np.array([0, 1, 0], dtype=np.uint16)
-    keep = np.array([True, True, True, False])
-    with pytest.raises(ValueError, match="fold 1 of cv has no row of positive weight"):
-        make_folds([([0, 1], [2]), ([0, 1], [3])], labels, keep, None)
+def test_nothing_is_asked_if_nothing_is_mixed():
+    for ccp_alpha in (None, 0.01, "cv"):
+        fitted, engine = fit_told({}, path_averaging=False, do_no_harm=False, ccp_alpha=ccp_alpha)
+        assert engine.asked == [] and fitted.selection is None
+        assert (fitted.ccp_path is None) == (ccp_alpha != "cv")
+        assert ccp_alpha == "cv" or fitted.ccp_alpha == ccp_alpha
+        leaves = fitted.model.attribute < 0
+        assert np.array_equal(fitted.model.weight, leaves.astype(float))
 
 
 # Fitting with folds
@@ -94,8 +157,8 @@ both_engines = pytest.mark.parametrize(
 
 def curves(tree):
     """Every loss that the folds gave."""
-    boosting = [] if tree.boosting_rmse_ is None else tree.boosting_rmse_.tolist()
-    return boosting, [part.tolist() for part in tree.pruning_path_], tree.selection_
+    boosting = tree.boosting_rmse_.tolist() if isinstance(tree, PublishedCalibrationTree) else []
+    return boosting, [part.tolist() for part in tree.ccp_path_], tree.selection_
 
 
 @both_engines
@@ -118,13 +181,13 @@ def test_folds_need_not_cover_the_rows():
     tree = boosted_tree(cv=cv).fit(X, y, scores)
     assert tree.boosting_iterations_ == np.argmin(tree.boosting_rmse_)
     tree = CalibrationTree(cv=cv).fit(X, y, scores)
-    strengths, rmse = tree.pruning_path_
-    assert tree.pruning_alpha_ == strengths[rmse == rmse.min()].max()
+    strengths, rmse = tree.ccp_path_
+    assert tree.ccp_alpha_ == strengths[rmse == rmse.min()].max()
     # Rows that are held out twice are judged twice.
     held_out = np.concatenate([test for _, test in cv.split(X)])
     assert len(np.unique(held_out)) < len(held_out)
     uncalibrated = np.sqrt(np.mean((scores - np.eye(2)[y])[held_out] ** 2))
-    assert tree.selection_[0]["loss"] == pytest.approx(uncalibrated, abs=1e-12)
+    assert tree.selection_.candidates[0].loss == pytest.approx(uncalibrated, abs=1e-12)
 
 
 @both_engines
@@ -158,7 +221,7 @@ def test_boosting_rmse_is_the_mean_over_folds():
     tree = boosted_tree(cv=3, max_depth=0).fit(X, y, scores)
     assert tree.boosting_rmse_[0] == pytest.approx(np.sqrt(2) / 3)
     iterations = tree.boosting_iterations_
-    part = boosted_tree(boosting_iterations=iterations, pruning=None, max_depth=0)
+    part = boosted_tree(boosting_iterations=iterations, ccp_alpha=None, max_depth=0)
     rmse = held_out_rmse(part, X, y, scores, 3)
     assert tree.boosting_rmse_[iterations] == pytest.approx(np.mean(rmse), abs=1e-12)
 
@@ -166,15 +229,15 @@ def test_boosting_rmse_is_the_mean_over_folds():
 def test_held_out_rmse_of_the_unpruned_tree():
     X, y, scores = make_rows(500, n_classes=3, seed=1, round_to=1)
     tree = boosted_tree(cv=3, boosting_iterations=2).fit(X, y, scores)
-    rmse = held_out_rmse(boosted_tree(boosting_iterations=2, pruning=0.0), X, y, scores, 3)
-    strengths, found = tree.pruning_path_
+    rmse = held_out_rmse(boosted_tree(boosting_iterations=2, ccp_alpha=0.0), X, y, scores, 3)
+    strengths, found = tree.ccp_path_
     assert strengths[0] == 0.0
     assert found[0] == pytest.approx(np.mean(rmse), abs=1e-12)
 
 
-@pytest.mark.parametrize("splits", ["residual", "gain_ratio"])
+@pytest.mark.parametrize("criterion", ["residual", "gain_ratio"])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_held_out_losses_of_trees_of_shrunken_node_models(n_classes, splits):
+def test_held_out_losses_of_trees_of_shrunken_node_models(n_classes, criterion):
     # Values that every fold has, and scores of mean 0 and deviation 1 in each: the bins and scales
     # of all rows are those of any two folds.
     X, y, _ = make_rows(480, n_classes=n_classes, seed=1, round_to=0)
@@ -184,7 +247,7 @@ def test_held_out_losses_of_trees_of_shrunken_node_models(n_classes, splits):
     for test in np.arange(480).reshape(3, 160):
         margins[test[80:]] = -margins[test[:80]]
         folds.append((np.setdiff1d(np.arange(480), test), test))
-    params = {"splits": splits, "score_type": "margin"}
+    params = {"criterion": criterion, "score_type": "margin"}
     tree = CalibrationTree(cv=folds, path_averaging=False, **params).fit(X, y, margins)
 
     def held_out(**changes):
@@ -196,16 +259,16 @@ def test_held_out_losses_of_trees_of_shrunken_node_models(n_classes, splits):
             for train, test in folds
         ]
 
-    strengths, found = tree.pruning_path_
+    strengths, found = tree.ccp_path_
     assert len(strengths) > 3
     for strength, loss in zip(strengths, found, strict=True):
-        expected = np.mean([np.sqrt(np.mean(part**2)) for part in held_out(pruning=strength)])
+        expected = np.mean([np.sqrt(np.mean(part**2)) for part in held_out(ccp_alpha=strength)])
         assert loss == pytest.approx(expected, abs=1e-12)
-    expected = {"global": held_out(max_depth=0), "local": held_out(pruning=tree.pruning_alpha_)}
-    assert [row["candidate"] for row in tree.selection_] == list(expected)
-    for row in tree.selection_:
-        together = np.concatenate(expected[row["candidate"]])
-        assert row["loss"] == pytest.approx(np.sqrt(np.mean(together**2)), abs=1e-12)
+    expected = {"global": held_out(max_depth=0), "pruned tree": held_out(ccp_alpha=tree.ccp_alpha_)}
+    assert [each.name for each in tree.selection_.candidates] == list(expected)
+    for each in tree.selection_.candidates:
+        together = np.concatenate(expected[each.name])
+        assert each.loss == pytest.approx(np.sqrt(np.mean(together**2)), abs=1e-12)
 
 
 EXTREME = {
@@ -217,64 +280,21 @@ EXTREME = {
 
 @pytest.mark.parametrize("score_type", EXTREME)
 @pytest.mark.parametrize("shape", [(2, 1), (2, 2), (2, 4), (3, 3), (3, 6), (16, 32)])
-@pytest.mark.parametrize("extremes", ["clip", "published"])
-def test_a_tree_predicts_as_it_was_judged(score_type, shape, extremes):
+def test_a_tree_predicts_as_it_was_judged(score_type, shape):
     n_classes, width = shape
     rng = np.random.default_rng(0)
     X, y, _ = make_rows(300, n_classes=n_classes)
     scores = rng.choice(EXTREME[score_type], (300, width))
     fold = np.arange(300) % 3 == 0
     cv = [(np.flatnonzero(~fold), np.flatnonzero(fold))]
-    params = {"score_type": score_type, "extremes": extremes, "cv": cv, "splits": "residual"}
+    params = {"score_type": score_type, "cv": cv, "criterion": "residual"}
     tree = CalibrationTree(**params).fit(X, y, scores)
-    strengths, path = tree.pruning_path_
-    levels = {row["level"]: row["loss"] for row in tree.levels_}
-    alone = {row["candidate"]: row["loss"] for row in tree.selection_}
-    assert alone["global"] == levels["global"] == pytest.approx(path[-1], rel=1e-9)
-    pruned = pytest.approx(path[strengths == tree.pruning_alpha_][-1], rel=1e-9)
-    assert levels["pruned tree"] == pruned
-    assert alone["local"] <= min(levels.values()) * (1 + 1e-9)
+    strengths, path = tree.ccp_path_
+    losses = {each.name: each.loss for each in tree.selection_.candidates}
+    assert losses["global"] == pytest.approx(path[-1], rel=1e-9)
+    pruned = pytest.approx(path[strengths == tree.ccp_alpha_][-1], rel=1e-9)
+    assert losses["pruned tree"] == pruned
+    whole = CalibrationTree(**params, do_no_harm=False).fit(X, y, scores).selection_
+    assert whole.loss <= min(each.loss for each in whole.candidates) * (1 + 1e-9)
     tree = CalibrationTree(**params, path_averaging=False).fit(X, y, scores)
-    assert [row["loss"] for row in tree.selection_][-1] == pruned
-
-
-# The choice of the pruning strength
-
-STEPS = np.array([0.0, 0.01, 0.04])
-SEQUENCES = [
-    (np.array([0.0, 0.015, 0.3]), np.array([0.5, 0.4, 0.6])),
-    (np.array([0.0, 0.3, 0.02]), np.array([0.5, 0.3, 0.2])),  # a dip: 0.02 comes with 0.3
-]
-
-
-def choose_alpha(alphas, sequences, tree):
-    """What is chosen if these are the RMSE or, of a tree of that objective, the log losses."""
-    if tree.objective == "rmse":
-        sequences = [(fold_alphas, rmse**2) for fold_alphas, rmse in sequences]
-    return _choose_alpha(alphas, sequences, tree._recipe())
-
-
-def test_strengths_lie_between_the_steps_and_every_fold_answers_with_its_own():
-    alpha, (strengths, rmse) = choose_alpha(STEPS, SEQUENCES, boosted_tree())
-    np.testing.assert_allclose(strengths, [0.0, 0.02, 0.2])
-    np.testing.assert_allclose(rmse, [0.5, 0.45, 0.45])
-    assert alpha == strengths[2]
-
-
-@pytest.mark.parametrize("objective", ["rmse", "log_loss"])
-def test_the_last_strength_leaves_the_root_alone_in_every_fold(objective):
-    tree = CalibrationTree(objective=objective)
-    alpha, (strengths, losses) = choose_alpha(STEPS, SEQUENCES, tree)
-    # Between 0.04 and 4, which no step in deviance comes near.
-    np.testing.assert_allclose(strengths, [0.0, 0.02, 0.4])
-    np.testing.assert_allclose(losses, [0.5, 0.45, 0.4])
-    assert alpha == strengths[2]
-
-
-def test_of_equal_strengths_the_stronger_is_chosen():
-    fold = (np.array([0.0]), np.array([0.5]))
-    alpha, _ = choose_alpha(STEPS, [fold], boosted_tree())
-    assert alpha == pytest.approx(0.2)
-    better = (np.array([0.0, 0.03]), np.array([0.4, 0.5]))
-    alpha, _ = choose_alpha(STEPS, [better], boosted_tree())
-    assert alpha == pytest.approx(0.02)
+    assert tree.selection_.calibrated_loss == pruned

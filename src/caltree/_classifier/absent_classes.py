@@ -1,4 +1,4 @@
-"""The classes of a calibrated classifier, among them those that no calibration row has."""
+"""Classes that no calibration row has: the calibrator does not see them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._inputs.arrays import Classes, Floats
 from .._inputs.scores import ScoreType
 
-Floats = npt.NDArray[np.float64]
-Classes = npt.NDArray[Any]
 Indices = npt.NDArray[np.intp]
 
 
@@ -44,7 +43,7 @@ def _comparable(one: Classes, other: Classes) -> bool:
 
 
 def present_classes(classes: Classes, labels: Classes) -> Indices:
-    """Which of the classes the labels have, with a warning of those they lack."""
+    """The indices of the classes that the labels have, with a warning of those they lack."""
     present = np.flatnonzero(np.isin(classes, labels))
     if len(present) < 2:
         raise ValueError(
@@ -62,30 +61,26 @@ def present_classes(classes: Classes, labels: Classes) -> Indices:
     return present
 
 
-def scores_of(scores: Floats, present: Indices, n_classes: int, kind: ScoreType) -> Floats:
-    """The scores of some of the classes; probabilities of these classes alone."""
+def take_classes(scores: Floats, present: Indices, n_classes: int, score_type: ScoreType) -> Floats:
+    """The scores of the present classes; probabilities are made to sum to 1 over these."""
     if len(present) == n_classes:
         return scores
     by_classifier = scores.reshape(len(scores), -1, n_classes)[:, :, present]
-    if kind == "probability":
+    if score_type == "probability":
         sums = by_classifier.sum(axis=2, keepdims=True)
         even = np.full_like(by_classifier, 1.0 / len(present))
         by_classifier = np.divide(by_classifier, sums, out=even, where=sums > 0)
     return by_classifier.reshape(len(scores), -1)
 
 
-def with_others(
-    probabilities: Floats,
-    scores: Floats,
-    present: Indices,
-    n_classes: int,
-    kind: ScoreType,
+def add_absent_classes(
+    probabilities: Floats, scores: Floats, present: Indices, n_classes: int, score_type: ScoreType
 ) -> Floats:
-    """Calibrated probabilities of some classes, and of the others what the classifier said."""
+    """Add the absent classes to calibrated probabilities, with what the classifier gave them."""
     if len(present) == n_classes:
         return probabilities
     every = np.zeros((len(scores), n_classes))
-    if kind == "probability":
+    if score_type == "probability":
         every[:] = scores.reshape(len(scores), -1, n_classes).mean(axis=1)
     every[:, present] = 0.0
     every[:, present] = probabilities * (1.0 - every.sum(axis=1, keepdims=True))

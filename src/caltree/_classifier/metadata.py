@@ -1,4 +1,4 @@
-"""What each classifier's `fit` and the splitter are given beside X and y."""
+"""Metadata: weights, groups and other arguments of `fit`, and who is given which."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.utils.validation import has_fit_parameter
 from .._inputs.indexing import count_rows
 
 
-def routed(
+def route_metadata(
     owner: Any,
     estimators: dict[str, Any],
     n_rows: int,
@@ -45,8 +45,8 @@ def routed(
     return params, split_params
 
 
-def weights_of_calibration(calibrator: Any, sample_weight: Any) -> dict[str, Any]:
-    """The weights as a calibrator's `fit` takes them, with a warning of one that takes none."""
+def calibrator_weights(calibrator: Any, sample_weight: Any) -> dict[str, Any]:
+    """The weights as an argument of a calibrator's `fit`, with a warning if it takes none."""
     return _weights(calibrator, sample_weight, "only the classifier is weighted")
 
 
@@ -66,7 +66,7 @@ def _weights(estimator: Any, sample_weight: Any, consequence: str) -> dict[str, 
 
 
 def weight_parameter(estimator: Any) -> str | None:
-    """What a classifier's `fit` calls the weights: a pipeline names the step that takes them."""
+    """The name of the weights in a classifier's `fit`; a pipeline adds the name of a step."""
     # Imported here: they would be half of the time that importing caltree takes.
     from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
     from sklearn.pipeline import Pipeline

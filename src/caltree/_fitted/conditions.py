@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from .._inputs.arrays import Mask
 from .._inputs.attributes import Attribute
-from .._inputs.parameters import Mask
-from .model import TreeModel
-from .text import printable
+from .model import ONLY_MISSING, FittedModel
+from .names import printable
 
 _MOST_CATEGORIES = 8
 _MOST_EXCLUDED = 3
 _LONGEST = 60
 _EVERYTHING = "all rows"
 
+Spelling: TypeAlias = Callable[[Any], str]
+
 
 @dataclass(frozen=True)
 class Limits:
-    """What is left of one attribute on the way to a node."""
+    """The values of one attribute that lead to a node."""
 
     low: float = -math.inf
     """Numbers must be above it."""
@@ -36,12 +38,18 @@ class Limits:
     """Whether anything but missing values is here."""
 
 
-def regions(tree: TreeModel, gaps: Mask) -> dict[int, dict[int, Limits]]:
-    """The limits of every node, by attribute, in the order in which they are met.
+def short(name: Any) -> str:
+    """Return a name that can be printed, cut if it would fill the page."""
+    text = printable(name)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def regions(tree: FittedModel, gaps: Mask) -> dict[int, dict[int, Limits]]:
+    """Return the limits of every node, by attribute, in the order in which they are met.
 
     Parameters
     ----------
-    tree : TreeModel
+    tree : FittedModel
         The tree.
     gaps : ndarray of bool
         The attributes of which values are missing in the rows at hand: where these go is told
@@ -54,14 +62,31 @@ def regions(tree: TreeModel, gaps: Mask) -> dict[int, dict[int, Limits]]:
     return found
 
 
-def branches(tree: TreeModel, node: int, gaps: Mask) -> list[str]:
-    """What sends a row to each child of a node."""
+def branches(
+    tree: FittedModel, node: int, gaps: Mask | None = None, *, spell: Spelling = short
+) -> list[str]:
+    """Return the condition of each child of a node.
+
+    Parameters
+    ----------
+    tree : FittedModel
+        The tree.
+    node : int
+        The node.
+    gaps : ndarray of bool, optional
+        As for :func:`regions`; none by default.
+    spell : callable, optional
+        Writes names and categories; :func:`short` by default.
+    """
     column = tree.attributes.columns[tree.attribute[node]]
-    return [condition(column, limits) for _, _, limits in _children(tree, node, {}, gaps)]
+    if gaps is None:
+        gaps = np.zeros(len(tree.attributes.columns), dtype=bool)
+    children = _children(tree, node, {}, gaps)
+    return [condition(column, limits, spell) for _, _, limits in children]
 
 
 def _children(
-    tree: TreeModel, node: int, here: dict[int, Limits], gaps: Mask
+    tree: FittedModel, node: int, here: dict[int, Limits], gaps: Mask
 ) -> Iterator[tuple[int, int, Limits]]:
     attribute = int(tree.attribute[node])
     if attribute < 0:
@@ -79,14 +104,14 @@ def _children(
         else:
             limits = _half(before, float(tree.threshold[node]), branch)
         if tree.missing_rows[node] > 0 or gaps[attribute]:
-            # What went another way before does not come back.
+            # Values that went another way before do not come back.
             comes_by = before.is_missing is not False and int(tree.missing[node]) == branch
             limits = replace(limits, is_missing=comes_by)
         yield int(tree.first_child[node]) + branch, attribute, limits
 
 
 def _half(before: Limits, threshold: float, branch: int) -> Limits:
-    if threshold == np.finfo(np.float64).max:
+    if threshold == ONLY_MISSING:
         return replace(before, is_known=before.is_known and branch == 0, is_missing=branch == 1)
     if branch == 0:
         return replace(before, high=min(before.high, threshold))
@@ -94,34 +119,29 @@ def _half(before: Limits, threshold: float, branch: int) -> Limits:
 
 
 def conditions(here: dict[int, Limits], columns: Sequence[Attribute]) -> list[str]:
-    """What a row of a region fulfils, one condition an attribute."""
+    """Return the conditions of a region, one an attribute."""
     return [condition(columns[attribute], limits) for attribute, limits in here.items()]
 
 
-def short(name: Any) -> str:
-    """A name that can be printed, cut where it would fill the page."""
-    text = printable(name)
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-
-
 def with_short_names(column: Attribute) -> Attribute:
-    """An attribute to be written about."""
+    """Return an attribute with short names."""
     categories = column.categories and tuple(map(short, column.categories))
     return replace(column, name=short(column.name), categories=categories)
 
 
 def joined(parts: Sequence[str]) -> str:
-    """Conditions as one sentence."""
+    """Join conditions to one sentence."""
     return " and ".join(parts) or _EVERYTHING
 
 
-def condition(column: Attribute, limits: Limits) -> str:
-    """What is left of an attribute, in words."""
-    name = short(column.name)
+def condition(column: Attribute, limits: Limits, spell: Spelling = short) -> str:
+    """Return the limits of an attribute in words."""
+    name = spell(column.name)
     if not limits.is_known:
         return f"{name} is missing"
     if column.categories:
-        text = _of_categories(name, column, limits.categories)
+        categories = [spell(category) for category in column.categories]
+        text = _of_categories(name, categories, limits.categories)
     elif limits.low == -math.inf and limits.high == math.inf:
         return f"{name} is known"
     else:
@@ -140,8 +160,7 @@ def _of_numbers(name: str, low: float, high: float) -> str:
     return f"{low:.{digits}g} < {name} <= {high:.{digits}g}"
 
 
-def _of_categories(name: str, column: Attribute, left: frozenset[int] | None) -> str:
-    every = [short(category) for category in column.categories or ()]
+def _of_categories(name: str, every: Sequence[str], left: frozenset[int] | None) -> str:
     inside = [text for code, text in enumerate(every) if left is None or code in left]
     outside = [text for code, text in enumerate(every) if left is not None and code not in left]
     if len(inside) == 1:

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Atomic writes: files that appear whole or not at all."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Write beside the target first, and put it in its place when it is complete."""
-    with whole_file(path) as beside:
-        beside.write_bytes(content)
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file; whatever goes wrong, the target is the old one or the new one."""
+    with atomic_file(path) as temporary:
+        temporary.write_bytes(content)
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """A file to write to beside the target; it takes the target's place at the end.
+def atomic_file(path: Path) -> Iterator[Path]:
+    """A temporary file beside the target, which it replaces at the end.
 
-    Whatever goes wrong meanwhile, the target stays as it was and nothing else is left. A link
-    stays a link, and what is neither a file nor absent, such as a pipe, is written to directly.
+    If anything goes wrong meanwhile, the target stays unchanged and the temporary file is removed.
+    A link stays a link, and a target that is no file, such as a pipe, is written to directly.
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file() and not target.is_dir():
         yield target
         return
-    beside = beside_of(target)
+    temporary = temporary_path(target)
     try:
-        yield beside
-        os.replace(beside, target)
+        yield temporary
+        os.replace(temporary, target)
     finally:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
-def beside_of(path: Path) -> Path:
-    """A file in the same folder that no other process or thread writes."""
+def temporary_path(path: Path) -> Path:
+    """A path in the same folder that no other process or thread writes to."""
     return path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")

@@ -1,8 +1,8 @@
-"""A sketch of training rows, small enough to keep, by which they can be known again.
+"""Fingerprints of training rows: small enough to store, and they recognize the rows.
 
-It holds the smallest hashes of the rows' contents. Of any other rows, those with hashes as small
-are a fair sample, and each of them is in the sketch if and only if it was a training row (or has
-the contents of one).
+A fingerprint holds the smallest hashes of the rows' contents. Of any other rows, those with hashes
+as small are a fair sample, and each of them is in the fingerprint if and only if it was a training
+row (or has the contents of one).
 """
 
 from __future__ import annotations
@@ -11,40 +11,37 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtrc, betaincinv
 
-from .._inputs.scores import Floats, ScoreType
+from .._inputs.arrays import Floats
+from .._inputs.hashing import INCREMENT, MULTIPLIER, Hashes, mix64
+from .._inputs.scores import ScoreKind
 from .._inputs.tables import Categories, Column, Table, read_table
-
-Hashes: TypeAlias = npt.NDArray[np.uint64]
 
 SIZE = 256
 _LARGEST = np.uint64(2**64 - 1)
 _LARGEST_COUNT = 2**53
 _DIGITS = 16
-# The multipliers of splitmix64, with its increment to begin with.
-_BEGIN = np.uint64(0x9E3779B97F4A7C15)
-_MULTIPLIERS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _MISSING = np.uint64(0x7FF8000000000000)
 _HALF = np.uint64(32)
-# What is found must be less likely by chance than this, however large (but for one case in a
-# hundred) that chance is, and more than this share of the rows.
+# Rows count as seen if as many matches have a smaller probability by chance than this, with the
+# chance of a match at its upper confidence bound, and are more than this share of the rows.
 _UNLIKELY = 1e-3
-_SURELY = 0.99
+_CONFIDENCE = 0.99
 _RELEVANT = 0.05
-# Where fresh rows are found this often, contents tell little about rows.
+# Where fresh rows match this often by chance, their contents tell little about them.
 _OFTEN = 0.5
-# If none of as many rows is found, at most a tenth of all of them may be (with 95 % confidence).
+# If none of as many rows matches, at most a tenth of all of them can (with 95 % confidence).
 _ENOUGH = 30
 
 
 @dataclass(frozen=True)
 class Overlap:
-    """What a sketch says about other rows.
+    """How many of some rows are training rows, by a fingerprint of these.
 
     Attributes
     ----------
@@ -52,11 +49,11 @@ class Overlap:
         "seen" if a relevant share of them are training rows, "not seen" if not, "cannot tell" if
         they are too few or their contents say too little.
     checked : int
-        How many of the rows the sketch can say something about.
+        The number of rows with hashes small enough to look up.
     found : int
-        How many of these have the contents of a training row.
+        The number of these that have the contents of a training row.
     by_chance : float
-        The share of fresh rows that would have: training rows, too, may be alike.
+        The share of fresh rows that would have the contents of a training row by chance.
     share : float
         The estimated share of training rows.
     """
@@ -69,38 +66,38 @@ class Overlap:
 
 
 @dataclass(frozen=True, eq=False)
-class Smallest:
-    """The smallest hashes of some rows, and how many rows have each; those of parts merge."""
+class SmallestHashes:
+    """The smallest hashes of some rows, with the number of rows of each; mergeable."""
 
     hashes: Hashes
     counts: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, hashes: Hashes) -> Smallest:
-        """The smallest of all rows."""
+    def of(cls, hashes: Hashes) -> SmallestHashes:
+        """The smallest of the hashes of all rows."""
         enough = 4 * SIZE
         few = np.partition(hashes, enough)[:enough] if len(hashes) > enough else hashes
         if len(np.unique(few)) <= SIZE < len(hashes):
-            few = hashes  # many rows are alike
+            few = hashes  # many rows have the same contents
         distinct, counts = np.unique(few, return_counts=True)
         return cls(distinct[:SIZE], counts[:SIZE].astype(np.int64))
 
-    def merge(self, other: Smallest) -> Smallest:
+    def merge(self, other: SmallestHashes) -> SmallestHashes:
         """The smallest of both."""
         hashes = np.concatenate([self.hashes, other.hashes])
         distinct, where = np.unique(hashes, return_inverse=True)
         counts = np.zeros(len(distinct), dtype=np.int64)
         np.add.at(counts, where, np.concatenate([self.counts, other.counts]))
-        return Smallest(distinct[:SIZE], counts[:SIZE])
+        return SmallestHashes(distinct[:SIZE], counts[:SIZE])
 
-    def sketch(self) -> Sketch:
-        """The sketch of the rows."""
+    def fingerprint(self) -> Fingerprint:
+        """The fingerprint of the rows."""
         single = int(np.count_nonzero(self.counts == 1))
-        return Sketch(self.hashes, int(self.counts.sum()), single)
+        return Fingerprint(self.hashes, int(self.counts.sum()), single)
 
 
 @dataclass(frozen=True, eq=False)
-class Sketch:
+class Fingerprint:
     """The smallest hashes of the contents of rows.
 
     Attributes
@@ -108,9 +105,9 @@ class Sketch:
     hashes : ndarray of uint64
         The 256 smallest, or all there are; distinct and sorted.
     rows : int
-        How many rows have these contents.
+        The number of rows with these hashes.
     single : int
-        How many of the contents only one row has.
+        The number of hashes that only one row has.
     """
 
     hashes: Hashes
@@ -118,17 +115,17 @@ class Sketch:
     single: int
 
     @classmethod
-    def of(cls, hashes: Hashes) -> Sketch:
-        """Sketch rows, given the hash of each."""
-        return Smallest.of(hashes).sketch()
+    def of(cls, hashes: Hashes) -> Fingerprint:
+        """The fingerprint of rows, given the hash of each."""
+        return SmallestHashes.of(hashes).fingerprint()
 
     @property
     def largest(self) -> np.uint64:
-        """Up to here all hashes of the rows are known."""
+        """The bound up to which all hashes of the rows are in the fingerprint."""
         return _LARGEST if len(self.hashes) < SIZE else np.uint64(self.hashes[-1])
 
     def overlap(self, hashes: Hashes) -> Overlap:
-        """What other rows have in common with these, given the hash of each."""
+        """Look other rows up, given the hash of each."""
         sample, counts = np.unique(hashes[hashes <= self.largest], return_counts=True)
         known = np.isin(sample, self.hashes)
         checked, found = int(counts.sum()), int(counts[known].sum())
@@ -136,9 +133,9 @@ class Sketch:
         # training rows whose contents no other has (Good and Turing).
         repeated = self.rows - self.single
         by_chance = (repeated + 1) / (self.rows + 2)
-        at_most = betaincinv(repeated + 1, max(self.single, 0.5), _SURELY)
+        at_most = betaincinv(repeated + 1, max(self.single, 0.5), _CONFIDENCE)
         share = max(0.0, (found / max(checked, 1) - by_chance) / (1.0 - by_chance))
-        # Rows that are alike are one piece of evidence.
+        # Rows with the same contents are one piece of evidence.
         pieces, of_them = len(sample), round(len(sample) * found / max(checked, 1))
         unlikely = of_them > 0 and bdtrc(of_them - 1, pieces, at_most) < _UNLIKELY
         if unlikely and share > _RELEVANT:
@@ -150,42 +147,40 @@ class Sketch:
         return Overlap(status, checked, found, by_chance, share)
 
     def to_dict(self) -> dict[str, Any]:
-        """The sketch as a string and numbers; hashes are hexadecimal, 16 digits each."""
+        """Return the fingerprint as a string and numbers; 16 hexadecimal digits a hash."""
         digits = "".join(f"{value:0{_DIGITS}x}" for value in self.hashes.tolist())
         return {"hashes": digits, "rows": self.rows, "single": self.single}
 
     @classmethod
-    def from_dict(cls, stored: Any) -> Sketch:
-        """Rebuild a sketch from `to_dict`; ValueError on anything malformed."""
+    def from_dict(cls, stored: Any) -> Fingerprint:
+        """Rebuild a fingerprint from `to_dict`; ValueError on anything malformed."""
         if not isinstance(stored, dict) or set(stored) != {"hashes", "rows", "single"}:
-            raise ValueError("sketch of a stored calibrator must have hashes, rows and single")
+            raise ValueError("fingerprint of a stored calibrator must have hashes, rows and single")
         digits, rows, single = stored["hashes"], stored["rows"], stored["single"]
         if not isinstance(digits, str) or not set(digits) <= set("0123456789abcdef"):
-            raise ValueError("hashes of a stored sketch must be hexadecimal")
+            raise ValueError("hashes of a stored fingerprint must be hexadecimal")
         if len(digits) % _DIGITS or not 0 < len(digits) <= SIZE * _DIGITS:
-            raise ValueError(f"a stored sketch must have 1 to {SIZE} hashes of {_DIGITS} digits")
+            raise ValueError(
+                f"a stored fingerprint must have 1 to {SIZE} hashes, {_DIGITS} digits each"
+            )
         parts = [digits[i : i + _DIGITS] for i in range(0, len(digits), _DIGITS)]
         hashes = np.array([int(part, 16) for part in parts], dtype=np.uint64)
         if not (hashes[:-1] < hashes[1:]).all():
-            raise ValueError("hashes of a stored sketch must be distinct and sorted")
+            raise ValueError("hashes of a stored fingerprint must be distinct and sorted")
         if type(rows) is not int or not len(hashes) <= rows <= _LARGEST_COUNT:
-            raise ValueError("rows of a stored sketch must be at least as many as its hashes")
+            raise ValueError("rows of a stored fingerprint must be at least as many as its hashes")
         # Whatever is not single has two rows at least.
         if type(single) is not int or not 0 <= 2 * len(hashes) - single <= rows or single < 0:
-            raise ValueError("single of a stored sketch does not go with its rows")
+            raise ValueError("single of a stored fingerprint does not go with its rows")
         if single > len(hashes) or (single == len(hashes)) != (rows == len(hashes)):
-            raise ValueError("single of a stored sketch does not go with its rows")
+            raise ValueError("single of a stored fingerprint does not go with its rows")
         return cls(hashes, rows, single)
 
 
 def calibration_hashes(
-    matrix: Floats | None,
-    labels: npt.NDArray[Any],
-    scores: Floats,
-    n_classes: int,
-    score_type: ScoreType,
+    matrix: Floats | None, labels: npt.NDArray[Any], scores: Floats, kind: ScoreKind
 ) -> Hashes:
-    """The hashes of what a calibrator is fitted to.
+    """Hash the rows that a calibrator is fitted to.
 
     Parameters
     ----------
@@ -195,28 +190,26 @@ def calibration_hashes(
         The class indices.
     scores : ndarray
         The matrix of scores.
-    n_classes : int
-        The number of classes.
-    score_type : {"probability", "logit", "margin"}
-        What the scores are.
+    kind : ScoreKind
+        The kind of the scores.
 
     Returns
     -------
     ndarray of uint64
         One hash a row.
     """
-    if scores.shape[1] == n_classes == 2 and score_type == "probability":
-        scores = scores[:, 1:]  # one column would do, too
+    if scores.shape[1] == kind.n_classes == 2 and kind.score_type == "probability":
+        scores = scores[:, 1:]  # so that one column or both give the same hash
     with np.errstate(over="ignore"):
         # Another batch or machine may compute other last digits.
         rounded = scores.astype(np.float32).astype(np.float64)
     attributes = () if matrix is None else (_bits(column) for column in matrix.T)
-    # One column at a time, so that no more of them are there at once.
+    # One column at a time, so that no more of them are in memory.
     return _row_hashes(chain([labels.astype(np.uint64)], map(_bits, rounded.T), attributes))
 
 
 def table_hashes(X: Any, labels: npt.NDArray[Any]) -> Hashes | None:
-    """The hashes of the rows of any table and their labels.
+    """Hash the rows of any table and their labels.
 
     Parameters
     ----------
@@ -241,15 +234,12 @@ def table_hashes(X: Any, labels: npt.NDArray[Any]) -> Hashes | None:
 
 def _row_hashes(columns: Iterable[Hashes]) -> Hashes:
     """Mix the columns of each row into one number, the same on every machine."""
-    state: Hashes = np.array(_BEGIN)
+    state: Hashes = np.array(INCREMENT)
     for column in columns:
         # Every step can be undone, and carries the high bits, in which floats differ, down.
-        state = (column ^ state) * _MULTIPLIERS[0]
+        state = (column ^ state) * MULTIPLIER
         state ^= state >> _HALF
-    for multiplier, shift in zip(_MULTIPLIERS, (30, 27), strict=True):
-        state ^= state >> np.uint64(shift)
-        state *= multiplier
-    return state ^ state >> np.uint64(31)
+    return mix64(state)
 
 
 def _bits(column: npt.NDArray[Any]) -> Hashes:
@@ -281,7 +271,7 @@ def _contents(X: Any) -> Iterator[Hashes]:
 
 
 def _sparse_contents(X: Any) -> Hashes:
-    """The rows of a sparse matrix, which dense might be too large; zeros do not count."""
+    """The rows of a sparse matrix as numbers, from its nonzero entries alone."""
     where = np.flatnonzero(X.data)
     parts = _row_hashes([X.indices[where].astype(np.uint64), _bits(X.data[where])])
     so_far = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(parts)])

@@ -1,18 +1,15 @@
-"""Segments of rows, by one attribute each, and what is said of them before and after."""
+"""Segments of rows by one attribute, with mean probabilities before and after calibration."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from .._inputs.arrays import Floats, Mask
 from .._inputs.attributes import Attribute, Attributes
-from .text import printable
-
-Floats: TypeAlias = npt.NDArray[np.float64]
-Mask: TypeAlias = npt.NDArray[np.bool_]
+from .names import printable
 
 
 def segment_table(
@@ -25,7 +22,7 @@ def segment_table(
     classes: list[Any],
     max_segments: int,
 ) -> list[dict[str, Any]]:
-    """Compare what was said with what happened, in every segment of every attribute.
+    """Compare probabilities with observed frequencies, in every segment of every attribute.
 
     Parameters
     ----------
@@ -74,7 +71,7 @@ def segment_table(
 
 
 def segments(attribute: Attribute, values: Floats, max_segments: int) -> Iterator[tuple[str, Mask]]:
-    """The conditions that divide rows by one attribute, and who fulfils each; none is empty."""
+    """Yield conditions that divide rows by one attribute, and the rows of each; none is empty."""
     name = printable(attribute.name)
     missing = np.isnan(values)
     if attribute.categories:

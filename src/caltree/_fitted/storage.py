@@ -5,60 +5,69 @@ from __future__ import annotations
 import json
 import os
 import reprlib
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .._inputs.scores import ScoreType
-from .files import write_whole
-from .fingerprint import Sketch
-
-if TYPE_CHECKING:
-    from .._base import Calibrator
+from .files import write_atomically
+from .fingerprint import Fingerprint
 
 _PACKAGE = "caltree."
 _VERSION = 1
-_KEYS = {"format", "version", "params", "classes", "sketch"}
+_KEYS = {"format", "version", "params", "classes", "fingerprint"}
 # What the command adds, for itself: which columns of the training file were what.
 _COLUMNS = "columns"
 _PLAIN = (bool, int, float, str, type(None))
 
-AnyCalibrator = TypeVar("AnyCalibrator", bound="Calibrator")
 
+@dataclass(frozen=True)
+class StoredCalibrator:
+    """Everything of a fitted calibrator that is stored."""
 
-def to_dict(calibrator: Calibrator) -> dict[str, Any]:
-    """A fitted calibrator as dicts, lists, strings and numbers."""
-    params = calibrator.get_params()
-    return {
-        "format": _PACKAGE + type(calibrator).__name__,
-        "version": _VERSION,
-        # A splitter or a random generator cannot be written down; what is fitted needs neither.
-        "params": {name: _plain(value) for name, value in params.items() if _is_plain(value)},
-        "classes": _plain_classes(calibrator.classes_),
-        "sketch": calibrator.sketch_.to_dict(),
-        **calibrator._state(),
-    }
+    name: str
+    """The name of its class."""
+    params: dict[str, Any]
+    classes: npt.NDArray[Any]
+    fingerprint: Fingerprint
+    state: dict[str, Any]
+    """What was fitted, as plain values."""
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the calibrator as dicts, lists, strings and numbers."""
+        params = self.params.items()
+        return {
+            "format": _PACKAGE + self.name,
+            "version": _VERSION,
+            # A splitter or a random generator cannot be written down; nor does a fit need it.
+            "params": {name: _plain(value) for name, value in params if _is_plain(value)},
+            "classes": _plain_classes(self.classes),
+            "fingerprint": self.fingerprint.to_dict(),
+            **self.state,
+        }
 
-def from_dict(cls: type[AnyCalibrator], stored: Any) -> AnyCalibrator:
-    """Rebuild a fitted calibrator; ValueError on anything malformed."""
-    _check_format(cls, stored)
-    if stored.get("version") != _VERSION:
-        version = reprlib.repr(stored.get("version"))
-        raise ValueError(
-            f"this calibrator was stored in version {version} of the format and only version "
-            f"{_VERSION} is known here; use the caltree that stored it or a newer one"
+    @classmethod
+    def from_dict(cls, name: str, param_names: Sequence[str], stored: Any) -> StoredCalibrator:
+        """Read a calibrator of some class and parameters; ValueError on anything malformed."""
+        _check_format(name, stored)
+        if stored.get("version") != _VERSION:
+            version = reprlib.repr(stored.get("version"))
+            raise ValueError(
+                f"this calibrator was stored in version {version} of the format and only version "
+                f"{_VERSION} is known here; use the caltree that stored it or a newer one"
+            )
+        if not set(stored) >= _KEYS:
+            raise ValueError(f"a stored calibrator must have the keys {sorted(_KEYS)}")
+        return cls(
+            name=name,
+            params=_read_params(param_names, stored["params"]),
+            classes=_read_classes(stored["classes"]),
+            fingerprint=Fingerprint.from_dict(stored["fingerprint"]),
+            state={key: v for key, v in stored.items() if key not in {*_KEYS, _COLUMNS}},
         )
-    if not set(stored) >= _KEYS:
-        raise ValueError(f"a stored calibrator must have the keys {sorted(_KEYS)}")
-    calibrator = cls(**_checked_params(cls, stored["params"]))
-    calibrator.classes_ = _checked_classes(stored["classes"])
-    calibrator.sketch_ = Sketch.from_dict(stored["sketch"])
-    known = {*_KEYS, _COLUMNS}
-    calibrator._restore({key: value for key, value in stored.items() if key not in known})
-    return calibrator
 
 
 def check_state(state: dict[str, Any], keys: set[str]) -> None:
@@ -67,60 +76,27 @@ def check_state(state: dict[str, Any], keys: set[str]) -> None:
         raise ValueError(f"a stored calibrator must have exactly the keys {sorted(_KEYS | keys)}")
 
 
-def checked_numbers(
-    state: dict[str, Any], name: str, dtype: type, ndim: int, *, may_be_empty: bool = False
-) -> npt.NDArray[Any]:
-    """A list of finite numbers as an array, if that is what it is."""
-    if may_be_empty and state[name] == []:
-        return np.empty(0, dtype=dtype)
-    try:
-        array = np.array(state[name])
-    except ValueError:
-        array = np.array(None)
-    kinds = "i" if dtype is np.int32 else "if"
-    if array.ndim != ndim or array.dtype.kind not in kinds or array.size == 0:
-        raise ValueError(
-            f"{name} of a stored calibrator must be a {ndim}-dimensional list of numbers"
-        )
-    limits = np.iinfo(np.int32)
-    if dtype is np.int32 and (array.min() < limits.min or array.max() > limits.max):
-        raise ValueError(f"{name} of a stored calibrator holds a number that is out of range")
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name} of a stored calibrator holds a number that is not finite")
-    return np.ascontiguousarray(array, dtype=dtype)
-
-
-def checked_score_type(state: dict[str, Any]) -> ScoreType:
-    """What the scores were taken for."""
-    found = state["score_type"]
-    if found not in ("probability", "logit", "margin"):
-        raise ValueError(f"a stored calibrator cannot have score_type {reprlib.repr(found)}")
-    score_type: ScoreType = found
-    return score_type
-
-
-def check_width(n_scores: Any, n_classes: int) -> None:
-    """Refuse a number of scores that does not go with the classes."""
-    whole = type(n_scores) is int and n_scores > 0
-    if not whole or (n_scores % n_classes and (n_scores, n_classes) != (1, 2)):
-        raise ValueError(
-            f"a stored calibrator has {reprlib.repr(n_scores)} scores for {n_classes} classes"
-        )
-
-
 def write_json(stored: dict[str, Any], path: Any) -> None:
     """Write JSON strictly; the file appears whole or not at all."""
     text = json.dumps(stored, allow_nan=False)
-    write_whole(Path(path), f"{text}\n".encode())
+    write_atomically(Path(path), f"{text}\n".encode())
 
 
 def read_json(path: Any) -> Any:
-    """Read JSON strictly: NaN and infinity are no JSON."""
+    """Read JSON strictly; see `parse_json`."""
     content = Path(path).read_bytes()
     try:
-        return json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
+        return parse_json(content)
+    except ValueError as error:
         raise ValueError(f"{os.fspath(path)} is no stored calibrator: {error}") from None
+
+
+def parse_json(content: bytes) -> Any:
+    """Parse JSON strictly: NaN and infinity are a ValueError."""
+    try:
+        return json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)
+    except RecursionError as error:
+        raise ValueError(str(error)) from None
 
 
 def _is_plain(value: Any) -> bool:
@@ -149,18 +125,18 @@ def _plain_classes(classes: npt.NDArray[Any]) -> list[Any]:
     return list(plain)
 
 
-def _check_format(cls: type[AnyCalibrator], stored: Any) -> None:
+def _check_format(name: str, stored: Any) -> None:
     found = stored.get("format") if isinstance(stored, dict) else None
-    if found == _PACKAGE + cls.__name__:
+    expected = _PACKAGE + name
+    if found == expected:
         return
     if isinstance(found, str) and found.startswith(_PACKAGE):
         other = found.removeprefix(_PACKAGE)
         raise ValueError(f"this is a stored {other}; read it with caltree.{other}")
-    expected = _PACKAGE + cls.__name__
     raise ValueError(f"this is not a stored calibrator: its format is not {expected!r}")
 
 
-def _checked_classes(stored: Any) -> npt.NDArray[Any]:
+def _read_classes(stored: Any) -> npt.NDArray[Any]:
     valid = isinstance(stored, list) and len(stored) >= 2
     kinds = {type(label) for label in stored} if valid else set()
     if not valid or len(kinds) != 1 or not kinds <= {bool, int, float, str}:
@@ -171,9 +147,8 @@ def _checked_classes(stored: Any) -> npt.NDArray[Any]:
     return classes
 
 
-def _checked_params(cls: type[AnyCalibrator], stored: Any) -> dict[str, Any]:
-    known = set(cls._get_param_names())
-    if not isinstance(stored, dict) or not set(stored) <= known:
+def _read_params(param_names: Sequence[str], stored: Any) -> dict[str, Any]:
+    if not isinstance(stored, dict) or not set(stored) <= set(param_names):
         raise ValueError("a stored calibrator has parameters that are not known here")
     if not all(_is_plain(value) for value in stored.values()):
         raise ValueError("the parameters of a stored calibrator must be plain values")

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
+from .._fitted.model import ONLY_MISSING
+from .._inputs.arrays import Floats
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 Indices: TypeAlias = npt.NDArray[np.int32]
 Codes: TypeAlias = npt.NDArray[np.uint8] | npt.NDArray[np.uint16]
 
@@ -92,7 +93,7 @@ class Bins:
     def threshold(self, attribute: int, cut: int) -> float:
         """The largest value in the bins up to `cut`; beyond the last are only missing values."""
         cuts = self.cuts[attribute]
-        return float(cuts[cut]) if cut < len(cuts) else float(np.finfo(np.float64).max)
+        return float(cuts[cut]) if cut < len(cuts) else ONLY_MISSING
 
 
 def as_floats(values: npt.NDArray[Any]) -> npt.NDArray[Any]:

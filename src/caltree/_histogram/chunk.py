@@ -1,54 +1,134 @@
-"""A chunk of rows, and the questions that it answers.
-
-Every question is a function of the plan, the rows, what was made of them so far (their state: the
-node that each row is in, of every tree) and a message. None of them changes what it is given; some
-can add their answer to that of other rows in its place.
-"""
+"""A chunk of rows in bins, and the facts about all rows that every chunk needs."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import _core
 from .._fitted.model import Arrays
-from .._inputs.parameters import Labels
-from .binning import Codes
-from .plan import Plan
+from .._inputs.arrays import Floats, Labels
+from .binning import Bins, Codes
 
-Floats: TypeAlias = npt.NDArray[np.float64]
-Indices: TypeAlias = npt.NDArray[np.int32]
-Nodes: TypeAlias = npt.NDArray[np.uint16]
-Wholes: TypeAlias = npt.NDArray[np.int64]
+_BITS = 62
+_LARGEST_EXPONENT = 1022
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Centre and deviation of the scores, which node models see scaled to mean 0 and deviation 1.
+
+    In the order in which the log-odds see them; a constant score has the scale 0.
+    """
+
+    centre: Floats
+    scale: Floats
+    per_state: int
+    n_states: int
+
+    @classmethod
+    def of(cls, scores: Floats, weights: Floats | None, n_states: int, per_state: int) -> Scale:
+        """Measure a sample of rows."""
+        n_scores = scores.shape[1]
+        order = np.arange(n_scores)
+        if per_state < n_scores:
+            # Those of one log-odds stand side by side.
+            order = order.reshape(per_state, n_states).T.ravel()
+        seen = scores[:, order]
+        centre = np.average(seen, axis=0, weights=weights)
+        squares = np.average((seen - centre) ** 2, axis=0, weights=weights)
+        scale = np.where(seen.min(axis=0) < seen.max(axis=0), np.sqrt(squares), 0.0)
+        return cls(centre, scale, per_state, n_states)
+
+    @property
+    def width(self) -> int:
+        """Parameters of each log-odds."""
+        return self.per_state + 1
+
+    @property
+    def n_parameters(self) -> int:
+        """Parameters of a node model."""
+        return self.n_states * self.width
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether each log-odds sees all scores."""
+        return self.per_state == len(self.centre)
+
+    def unscale(self, parameters: Floats) -> Floats:
+        """Return the parameters of node models, a row each, over scores that are not scaled."""
+        result = parameters.reshape(len(parameters), self.n_states, self.width).copy()
+        shape = (1, -1) if self.sees_all else (self.n_states, self.per_state)
+        centre, scale = self.centre.reshape(shape), self.scale.reshape(shape)
+        slopes = result[:, :, 1:]
+        np.divide(slopes, scale, out=slopes, where=scale > 0.0)
+        slopes *= scale > 0.0
+        result[:, :, 0] -= (slopes * centre).sum(axis=2)
+        return result.reshape(len(parameters), -1)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Facts about all rows that every chunk needs: bins, scales, units."""
+
+    bins: Bins
+    scale: Scale
+    n_classes: int
+    n_folds: int
+    n_rows: int
+    """Of all chunks together."""
+    largest_weight: float
+    scoring: str
+    has_offset: bool
+    """Whether the scores say something before any correction: margins do not."""
+
+    @property
+    def n_trees(self) -> int:
+        """One on all rows, and one for every fold."""
+        return 1 + self.n_folds
+
+    def unit(self, largest: float) -> float:
+        """Return the factor of numbers up to `largest` before rounding, so that sums stay exact.
+
+        It is a power of two, which changes no digit.
+        """
+        most = math.log2(self.n_rows) + math.log2(self.largest_weight) + math.log2(largest)
+        return 2.0 ** min(max(math.floor(_BITS - most), -_LARGEST_EXPONENT), _LARGEST_EXPONENT)
+
+    @property
+    def units(self) -> Floats:
+        """Of weights and residuals, of these times one score, times two, and of losses."""
+        largest = (1.0, _core.farthest_score, _core.farthest_score**2, _core.largest_loss)
+        return np.array([self.unit(value) for value in largest])
 
 
 @dataclass(frozen=True, eq=False)
-class Rows(Arrays):
-    """Some rows: codes of their attributes, classes, scores, and the fold each is held out from."""
+class Chunk(Arrays):
+    """Some rows: codes of attributes, classes, scores, and the fold that holds each row out."""
 
     codes: Codes
     labels: Labels
     scores: Floats
-    """As the node models see them, a row each."""
+    """The scores as node models see them, a row each."""
     offset: Floats | None
-    """What they say before any correction; None if it is nothing, or the scores themselves."""
+    """The uncalibrated log-odds; None if there are none, or if the scores are just these."""
     weights: Floats | None
     fold: npt.NDArray[np.uint8]
 
     def __len__(self) -> int:
         return len(self.labels)
 
-    def of_offset(self, plan: Plan) -> Floats | None:
-        """What the scores say before any correction, a column a log-odds."""
+    def log_odds(self, plan: Plan) -> Floats | None:
+        """Return the uncalibrated log-odds, a column a state; None of margins."""
         if not plan.has_offset:
             return None
         return self.scores if self.offset is None else self.offset
 
     def in_core(self, plan: Plan) -> _core.Chunk:
-        """The rows as the core wants them, which checks them once."""
+        """Return the rows in the core, which checks them once."""
         if "_in_core" not in self.__dict__:
             self.__dict__["_in_core"] = _core.Chunk(
                 self.codes,
@@ -56,137 +136,9 @@ class Rows(Arrays):
                 self.labels,
                 plan.n_classes,
                 self.scores,
-                self.of_offset(plan),
+                self.log_odds(plan),
                 self.weights,
                 self.fold,
             )
         chunk: _core.Chunk = self.__dict__["_in_core"]
         return chunk
-
-
-@dataclass(frozen=True)
-class Question:
-    """A question about some nodes of the trees, each of which has a slot."""
-
-    first: Indices
-    """Where the nodes of each tree begin, and where the last end."""
-    slot: Indices
-    """Of every node of all trees; -1 if it is not asked about."""
-    parameters: Floats
-    """Of the node model of each slot."""
-    by_class: bool = False
-    """Whether histograms are to be of classes, not of what a node model gets wrong."""
-
-
-@dataclass(frozen=True)
-class Splits:
-    """The splits of all nodes of all trees."""
-
-    first: Indices
-    attribute: Indices
-    cut: Indices
-    missing: Indices
-    first_child: Indices
-    n_children: Indices
-    table: Indices
-    branches: Indices
-
-
-@dataclass(frozen=True)
-class Speakers:
-    """Who speaks for the rows of each node of all trees, at several levels."""
-
-    first: Indices
-    ancestor: Indices
-    """Nodes of all trees x levels."""
-    parameters: Floats
-
-
-def at_the_roots(plan: Plan, rows: Rows, state: Any, message: None) -> Nodes:
-    """Every row in the root of every tree."""
-    return np.zeros((plan.n_trees, len(rows)), dtype=np.uint16)
-
-
-def weights_of_folds(plan: Plan, rows: Rows, state: Any, message: None) -> Wholes:
-    """The weight of the rows that each fold holds out, and of all."""
-    weights = np.ones(len(rows)) if rows.weights is None else rows.weights
-    wholes = np.rint(weights * plan.unit(1.0)).astype(np.int64)
-    held_out = [wholes[rows.fold == fold].sum() for fold in range(plan.n_folds)]
-    return np.array([*held_out, wholes.sum()], dtype=np.int64)
-
-
-def sums(plan: Plan, rows: Rows, nodes: Nodes, asked: Question) -> Wholes:
-    """What node models need to know, a row a slot."""
-    scale = plan.scale
-    return _core.sums(
-        rows.in_core(plan),
-        nodes,
-        asked.first,
-        asked.slot,
-        asked.parameters,
-        scale.centre,
-        scale.scale,
-        scale.per_state,
-        plan.units,
-        plan.log_loss,
-    )
-
-
-def histograms(
-    plan: Plan, rows: Rows, nodes: Nodes, asked: Question, into: Wholes | None = None
-) -> Wholes:
-    """What splits are found by, a row a slot; added to what is there already, if anything is.
-
-    That spares many large arrays that would hold little.
-    """
-    scale = plan.scale
-    if into is None:
-        shape = (len(asked.parameters), plan.histogram_size(by_class=asked.by_class))
-        into = np.zeros(shape, dtype=np.int64)
-    _core.histograms(
-        rows.in_core(plan),
-        nodes,
-        asked.first,
-        asked.slot,
-        asked.parameters,
-        scale.centre,
-        scale.scale,
-        scale.per_state,
-        plan.units,
-        asked.by_class,
-        into,
-    )
-    return into
-
-
-def routed(plan: Plan, rows: Rows, nodes: Nodes, splits: Splits) -> Nodes:
-    """The rows of nodes that are split go to the children of these."""
-    return _core.route(
-        rows.in_core(plan),
-        nodes,
-        splits.first,
-        splits.attribute,
-        splits.cut,
-        splits.missing,
-        splits.first_child,
-        splits.n_children,
-        splits.table,
-        splits.branches,
-    )
-
-
-def predictions(
-    plan: Plan, rows: Rows, nodes: Nodes, speakers: Speakers
-) -> npt.NDArray[np.float32]:
-    """What the trees that did not see them say about the rows: levels x rows x log-odds."""
-    scale = plan.scale
-    return _core.predictions(
-        rows.in_core(plan),
-        nodes,
-        speakers.first,
-        speakers.ancestor,
-        speakers.parameters,
-        scale.centre,
-        scale.scale,
-        scale.per_state,
-    )

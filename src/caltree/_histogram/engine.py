@@ -1,27 +1,28 @@
-"""The making of a tree on chunks of rows, wherever these are."""
+"""The histogram engine: trees grow on sums over chunks of rows, wherever these are."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from functools import partial
-from typing import TypeAlias
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .. import _core
+from .._fitted.model import FittedModel
+from .._fitted.selection import UNCALIBRATED
+from .._inputs.arrays import Floats
 from .._inputs.attributes import Attributes
-from .._training.averaging import SMALLEST_SIZE, Levels, level_sizes
-from .._training.fit_tree import Judged, Made, Pruned, Runner, pruned_by_folds, selected
-from .._training.settings import Recipe, shrunken_tree
-from .chunk import Speakers
-from .grower import GrowingTree, Limits, beginnings, grow
-from .held_out import HeldOutSums
-from .plan import Plan
+from .._training.averaging import SMALLEST_REGION, size_name
+from .._training.engine import Tree
+from .._training.settings import Growth
+from .chunk import Plan
+from .grower import GrowingTree, first_nodes, grow_trees
+from .held_out import HeldOutSums, PredictHeldOut
 from .pool import Pool
-
-Floats: TypeAlias = npt.NDArray[np.float64]
+from .queries import FoldWeights, Indices, Limits, Nodes, StartAtRoots
 
 # A node of fewer than one in so many rows is not split: with millions of rows, regions of
 # thousands are small enough, and the work and the sums stay the same however many there are.
@@ -30,72 +31,125 @@ MOST_REGIONS = 4096
 _SMALLEST_BRANCH = 1 / 8
 
 
-def make_tree(pool: Pool, plan: Plan, known: Attributes, recipe: Recipe) -> Made:
-    """Grow, fit and prune a tree on all rows, as the folds advise."""
-    tried = ("residual", "gain_ratio") if recipe.splits == "cv" else (recipe.splits,)
-    judged = [_judged(pool.fresh(), plan, splits, recipe) for splits in tried]
-    best = min(judged, key=lambda one: one.loss)
-    selection, table, shares = selected(best, recipe)
-    arrays = _core.finished_tree(*best.tree, best.pruned.alpha, best.sizes, shares)
-    n_scores = len(plan.scale.centre)
-    return Made(
-        tree=shrunken_tree(known, arrays, plan.n_classes, n_scores, plan.has_offset),
-        selection=selection,
-        levels=table,
-        splits=best.splits,
-        boosting_iterations=None,
-        alpha=best.pruned.alpha,
-        iteration_rmse=None,
-        pruning_path=best.pruned.path,
-    )
+class HistogramEngine:
+    """Grows trees of shrunken node models level by level, on histograms.
+
+    Parameters
+    ----------
+    pool : Pool
+        The rows.
+    plan : Plan
+        The facts about all rows.
+    attributes : Attributes
+        The attributes the trees split on.
+    growth : Growth
+        How far trees are grown.
+    """
+
+    strength_of_root = None
+
+    def __init__(
+        self, pool: Pool[None], plan: Plan, attributes: Attributes, growth: Growth
+    ) -> None:
+        self._pool = pool.advance(StartAtRoots())
+        self._plan = plan
+        self._attributes = attributes
+        self._growth = growth
+
+    @property
+    def n_rows(self) -> float:
+        """The number of rows, each as often as its weight says."""
+        return float(self._weights[-1])
+
+    @cached_property
+    def _weights(self) -> Floats:
+        """The weight of the rows that each fold holds out, and of all rows."""
+        return self._pool.total(FoldWeights())
+
+    def model(self, tree: dict[str, Any]) -> FittedModel:
+        """Make a fitted model of a tree that the core has finished."""
+        return FittedModel.of_trees(
+            self._attributes,
+            [tree],
+            n_classes=self._plan.n_classes,
+            n_scores=len(self._plan.scale.centre),
+            corrects_scores=self._plan.has_offset,
+        )
+
+    def grow(self, criteria: Sequence[str]) -> Iterable[TreesOnHistograms]:
+        """Grow trees by each of some criteria."""
+        plan = self._plan
+        for criterion in criteria:
+            limits = self._limits(criterion)
+            trees, pool = grow_trees(self._pool, plan, limits)
+            held_out = [0.0, *self._weights[:-1]]
+            in_core = [tree.in_core(plan, w) for tree, w in zip(trees, held_out, strict=True)]
+            smallest = max(SMALLEST_REGION, math.ceil(limits.min_samples_split))
+            yield TreesOnHistograms(criterion, in_core, trees, pool, plan, smallest)
+
+    def _limits(self, criterion: str) -> Limits:
+        growth, region = self._growth, self.n_rows / MOST_REGIONS
+        return Limits(
+            by_class=criterion == "gain_ratio",
+            penalty=growth.l2_regularization,
+            min_samples_split=max(growth.min_samples_split, region),
+            min_samples_leaf=max(growth.min_samples_leaf, region * _SMALLEST_BRANCH),
+            max_depth=growth.depth,
+        )
 
 
-def _judged(pool: Pool, plan: Plan, splits: str, recipe: Recipe) -> Judged:
-    """A tree on all rows, and what those of the folds tell of it."""
-    trees, limits, held_out = grow(pool, plan, partial(_limits, recipe, splits == "gain_ratio"))
-    grown = [tree.in_core(plan, rows) for tree, rows in zip(trees, [0.0, *held_out], strict=True)]
-    pruned = pruned_by_folds(grown, recipe, Runner(1))
-    smallest = max(SMALLEST_SIZE, math.ceil(limits.min_samples_split))
-    n_rows = trees[0].n_rows[0]
-    sizes = level_sizes(n_rows, smallest) if recipe.path_averaging else np.array([math.inf])
-    if not (recipe.do_no_harm or recipe.path_averaging):
-        return Judged(grown[0], splits, pruned, sizes, None, pruned.loss)
-    speakers = _speakers(trees, grown, pruned, sizes)
-    has_raw = recipe.do_no_harm and plan.has_offset
-    sums = HeldOutSums(pool, plan, speakers, has_raw=has_raw, n_levels=len(sizes) + 1)
-    levels = Levels(sizes, sums, has_raw)
-    loss = levels.loss(levels.whole_average()) if recipe.path_averaging else pruned.loss
-    return Judged(grown[0], splits, pruned, sizes, levels, loss)
+@dataclass(frozen=True)
+class TreesOnHistograms:
+    """Trees grown by one criterion: one on all rows, and one for each fold."""
 
+    criterion: str
+    in_core: Sequence[Tree]
+    trees: list[GrowingTree]
+    pool: Pool[Nodes]
+    plan: Plan
+    smallest_region: float
 
-def _limits(recipe: Recipe, by_class: bool, n_rows: float) -> Limits:
-    """How far to grow on so many rows."""
-    least = max(recipe.min_samples_split, n_rows / MOST_REGIONS)
-    leaf = max(recipe.min_samples_leaf, n_rows / MOST_REGIONS * _SMALLEST_BRANCH)
-    return Limits(by_class, recipe.penalty, least, leaf, recipe.depth)
+    @property
+    def whole(self) -> Tree:
+        """The tree on all rows."""
+        return self.in_core[0]
 
+    @property
+    def of_folds(self) -> Sequence[Tree]:
+        """The trees on the rows that each fold does not hold out."""
+        return self.in_core[1:]
 
-def _speakers(
-    trees: list[GrowingTree],
-    grown: Sequence[tuple[_core.Structure, _core.NodeModels]],
-    pruned: Pruned,
-    sizes: Floats,
-) -> Speakers:
-    """Who speaks for the rows of each node at each size, and in the pruned tree."""
-    first = beginnings(trees)
-    ancestors = []
-    for tree, begin, (structure, models) in zip(trees, first[:-1], grown, strict=True):
-        n_rows, attribute = np.array(tree.n_rows), np.array(tree.attribute)
-        goes_on = np.empty((len(tree), len(sizes) + 1), dtype=bool)
-        goes_on[:, :-1] = n_rows[:, np.newaxis] >= sizes
-        goes_on[:, -1] = _core.inner_nodes(structure, models, pruned.alpha)
-        goes_on &= attribute[:, np.newaxis] >= 0
-        speaker = np.zeros(goes_on.shape, dtype=np.int32)
-        for node, parent in enumerate(tree.parent):
-            if parent >= 0:
-                of_parent = speaker[parent]
-                # Whoever is stopped on the way stays there.
-                speaker[node] = np.where((of_parent == parent) & goes_on[parent], node, of_parent)
-        ancestors.append(speaker + begin)
-    parameters = np.array([row for tree in trees for row in tree.parameters])
-    return Speakers(first, np.concatenate(ancestors).astype(np.int32), parameters)
+    def held_out(
+        self, ccp_alpha: float | None, sizes: Floats, *, uncalibrated: bool
+    ) -> HeldOutSums:
+        """Return predictions of the held-out rows by the trees of the folds."""
+        first = first_nodes(self.trees)
+        has_uncalibrated = uncalibrated and self.plan.has_offset
+        pool = self.pool.advance(
+            PredictHeldOut(
+                first=first,
+                ancestor=self._ancestors(first, ccp_alpha, sizes),
+                parameters=np.array([row for tree in self.trees for row in tree.parameters]),
+                uncalibrated=has_uncalibrated,
+            )
+        )
+        names = [UNCALIBRATED] * has_uncalibrated + [*map(size_name, sizes), "pruned tree"]
+        return HeldOutSums(pool, self.plan, tuple(names), has_uncalibrated=has_uncalibrated)
+
+    def _ancestors(self, first: Indices, ccp_alpha: float | None, sizes: Floats) -> Indices:
+        """Return the node that predicts for each node, at each size and in the pruned tree."""
+        found = []
+        for tree, begin, in_core in zip(self.trees, first[:-1], self.in_core, strict=True):
+            n_rows, attribute = np.array(tree.n_rows), np.array(tree.attribute)
+            is_split = np.empty((len(tree), len(sizes) + 1), dtype=bool)
+            is_split[:, :-1] = n_rows[:, np.newaxis] >= sizes
+            is_split[:, -1] = _core.inner_nodes(*in_core, ccp_alpha)
+            is_split &= attribute[:, np.newaxis] >= 0
+            ancestor = np.zeros(is_split.shape, dtype=np.int32)
+            for node, parent in enumerate(tree.parent):
+                if parent >= 0:
+                    above = ancestor[parent]
+                    # Rows that are stopped on the way stay there.
+                    ancestor[node] = np.where((above == parent) & is_split[parent], node, above)
+            found.append(ancestor + begin)
+        return np.concatenate(found).astype(np.int32)

@@ -1,97 +1,107 @@
-"""Where chunks of rows are, and how they are asked."""
+"""Chunks of rows, wherever they are: states of the chunks, and sums over them."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
+import numpy as np
+import numpy.typing as npt
 from joblib import effective_n_jobs
 
-from .chunk import Rows, Wholes, histograms
-from .plan import Plan
+from .chunk import Chunk, Plan
 
-Question: TypeAlias = Callable[[Plan, Rows, Any, Any], Any]
-Finish: TypeAlias = Callable[[Plan, Wholes, Any], Any]
-Item = TypeVar("Item")
+Wholes: TypeAlias = npt.NDArray[np.int64]
+State = TypeVar("State")
+Next = TypeVar("Next")
 Result = TypeVar("Result")
+Item = TypeVar("Item")
+StateIn = TypeVar("StateIn", contravariant=True)
+NextOut = TypeVar("NextOut", covariant=True)
+ResultOut = TypeVar("ResultOut", covariant=True)
 
 
-class Pool(Protocol):
+class Step(Protocol[StateIn, NextOut]):
+    """Makes a new state of a chunk; it changes nothing that it is given."""
+
+    def advance(self, plan: Plan, chunk: Chunk, state: StateIn) -> NextOut:
+        """Return the next state of a chunk."""
+
+
+class Query(Protocol[StateIn, ResultOut]):
+    """A sum over all rows, in whole numbers, and the result that is made of it."""
+
+    def zeros(self, plan: Plan) -> Wholes:
+        """Return the sum over no rows."""
+
+    def add(self, plan: Plan, chunk: Chunk, state: StateIn, total: Wholes) -> None:
+        """Add the rows of a chunk, in place."""
+
+    def finish(self, plan: Plan, total: Wholes) -> ResultOut:
+        """Return the result, given the sum over all rows."""
+
+
+class Pool(ABC, Generic[State]):
     """Chunks of rows, each with a state, somewhere."""
 
-    def fresh(self) -> Pool:
-        """The same chunks, with states of their own."""
+    @abstractmethod
+    def advance(self, step: Step[State, Next]) -> Pool[Next]:
+        """Return the same chunks with their next states."""
 
-    def update(self, question: Question, message: Any = None) -> None:
-        """Put the answer of every chunk in the place of its state."""
-
-    def total(self, question: Question, message: Any = None, finish: Finish | None = None) -> Any:
-        """The sum of all answers; or what `finish` makes of it, given the plan and the message."""
+    @abstractmethod
+    def total(self, query: Query[State, Result]) -> Result:
+        """Return the result of a query over all chunks."""
 
 
-def total_of(
-    question: Question, plan: Plan, chunks: Sequence[tuple[Rows, Any]], message: Any
-) -> Wholes:
-    """The sum of the answers of some chunks."""
-    total = None
-    for rows, state in chunks:
-        if question is histograms:
-            total = histograms(plan, rows, state, message, total)
-        elif total is None:
-            total = question(plan, rows, state, message)
-        else:
-            total += question(plan, rows, state, message)
-    if total is None:
-        raise ValueError("there are no chunks to ask")
+def add_up(query: Query[State, Any], plan: Plan, chunks: Sequence[tuple[Chunk, State]]) -> Wholes:
+    """Return the sum over some chunks."""
+    total = query.zeros(plan)
+    for chunk, state in chunks:
+        query.add(plan, chunk, state, total)
     return total
 
 
-class LocalPool:
+class LocalPool(Pool[State]):
     """Chunks in this process, worked on by threads."""
 
-    def __init__(self, plan: Plan, chunks: Sequence[Rows], n_jobs: int | None) -> None:
+    def __init__(
+        self, plan: Plan, chunks: Sequence[Chunk], states: Sequence[State], n_jobs: int | None
+    ) -> None:
         self.plan = plan
-        self._chunks = chunks
-        self._states: list[Any] = [None] * len(chunks)
-        self._threads = min(effective_n_jobs(n_jobs), len(chunks))
+        self._chunks = list(zip(chunks, states, strict=True))
+        self._n_threads = min(effective_n_jobs(n_jobs), len(chunks))
 
-    def fresh(self) -> LocalPool:
-        """The same chunks, with states of their own."""
-        return LocalPool(self.plan, self._chunks, self._threads)
+    def advance(self, step: Step[State, Next]) -> LocalPool[Next]:
+        """Return the same chunks with their next states."""
 
-    def update(self, question: Question, message: Any = None) -> None:
-        """Put the answer of every chunk in the place of its state."""
+        def advance(chunk: tuple[Chunk, State]) -> Next:
+            return step.advance(self.plan, *chunk)
 
-        def answer(chunk: tuple[Rows, Any]) -> Any:
-            return question(self.plan, *chunk, message)
+        states = run_in_threads(advance, self._chunks, self._n_threads)
+        return LocalPool(self.plan, [rows for rows, _ in self._chunks], states, self._n_threads)
 
-        self._states = in_threads(answer, self._all(), self._threads)
+    def total(self, query: Query[State, Result]) -> Result:
+        """Return the result of a query over all chunks."""
 
-    def total(self, question: Question, message: Any = None, finish: Finish | None = None) -> Any:
-        """The sum of all answers; or what `finish` makes of it, given the plan and the message."""
+        def add(chunks: Sequence[tuple[Chunk, State]]) -> Wholes:
+            return add_up(query, self.plan, chunks)
 
-        def add_up(chunks: Sequence[tuple[Rows, Any]]) -> Wholes:
-            return total_of(question, self.plan, chunks, message)
-
-        every = self._all()
-        shares = [every[start :: self._threads] for start in range(self._threads)]
-        total, *others = in_threads(add_up, shares, self._threads)
+        parts = [self._chunks[start :: self._n_threads] for start in range(self._n_threads)]
+        total, *others = run_in_threads(add, parts, self._n_threads)
         for other in others:
             total += other
-        return total if finish is None else finish(self.plan, total, message)
-
-    def _all(self) -> list[tuple[Rows, Any]]:
-        return list(zip(self._chunks, self._states, strict=True))
+        return query.finish(self.plan, total)
 
 
-def in_threads(
+def run_in_threads(
     function: Callable[[Item], Result], items: Sequence[Item], n_threads: int
 ) -> list[Result]:
-    """What a function makes of each item.
+    """Call a function for each item.
 
-    Not joblib's threads, which are waited for in steps of ten milliseconds: there are hundreds of
-    questions, and most of them are answered sooner.
+    Not with joblib's threads, which are waited for in steps of ten milliseconds: there are
+    hundreds of queries, and most of them are answered sooner.
     """
     if n_threads == 1:
         return [function(item) for item in items]

@@ -1,4 +1,4 @@
-"""From tables, labels and scores to chunks of rows in bins: a part of the rows at a time."""
+"""From tables, labels and scores to chunks of rows in bins: one part of the rows at a time."""
 
 from __future__ import annotations
 
@@ -9,18 +9,15 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from .._fitted.fingerprint import Smallest, calibration_hashes
+from .._fitted.fingerprint import SmallestHashes, calibration_hashes
+from .._inputs.arrays import Floats, Labels, Mask
 from .._inputs.attributes import Attributes
 from .._inputs.indexing import take_rows
-from .._inputs.parameters import Labels, Mask
-from .._inputs.scores import ScoreType, is_offset, offset, regressors
-from .._training.settings import scores_a_state_sees
+from .._inputs.scores import ScoreKind, is_offset
+from .._training.dataset import scores_per_state
 from .binning import Bins, sample_step
-from .chunk import Rows
-from .plan import Plan, Scale
-from .surveys import Survey, learned
-
-Floats: TypeAlias = npt.NDArray[np.float64]
+from .chunk import Chunk, Plan, Scale
+from .summaries import TableSummary, learn_bins
 
 
 @dataclass(frozen=True)
@@ -39,39 +36,26 @@ class Part:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def survey(self, categorical_features: Any, max_bins: int) -> Survey:
-        """What these rows tell of the columns."""
-        return Survey.of(self.X, self.keep, self.weights, categorical_features, max_bins)
+    def summarise(self, categorical_features: Any, max_bins: int) -> TableSummary:
+        """Summarise the columns of these rows."""
+        return TableSummary.of(self.X, self.keep, self.weights, categorical_features, max_bins)
 
     def encode(self, known: Attributes) -> Floats:
-        """The attributes of the kept rows."""
+        """Encode the attributes of the kept rows."""
         matrix = known.encode(self.X)
         return matrix if self.keep is None else matrix[self.keep]
 
 
 @dataclass(frozen=True)
-class Kind:
-    """What the scores are."""
-
-    n_classes: int
-    score_type: ScoreType
-    extremes: str
-
-    def seen(self, scores: Floats) -> Floats:
-        """The scores as node models see them."""
-        return regressors(scores, self.n_classes, self.score_type, self.extremes)
-
-
-@dataclass(frozen=True)
 class Sample:
-    """Some rows from all over: their attributes, encoded, scores and weights."""
+    """A sample of all rows: encoded attributes, scores and weights."""
 
     matrix: Floats
     scores: Floats
     weights: Floats | None
 
     def merge(self, other: Sample) -> Sample:
-        """Those of both, in this order."""
+        """Return the rows of both, in this order."""
         weights = None
         if self.weights is not None and other.weights is not None:
             weights = np.concatenate([self.weights, other.weights])
@@ -82,8 +66,11 @@ class Sample:
         )
 
 
-def sampled(part: Part, first: int, n_rows: int, known: Attributes) -> Sample:
-    """The rows of a part that are in the sample, given the number of its first row, and of all."""
+def sample_rows(part: Part, first: int, n_rows: int, known: Attributes) -> Sample:
+    """Take the rows of a part that are in the sample.
+
+    `first` is the number of its first row among all `n_rows`.
+    """
     step = sample_step(n_rows)
     chosen = np.arange(-first % step, len(part), step)
     places = chosen if part.keep is None else np.flatnonzero(part.keep)[chosen]
@@ -96,20 +83,20 @@ def sampled(part: Part, first: int, n_rows: int, known: Attributes) -> Sample:
 
 def make_plan(
     sample: Sample,
-    survey: Survey,
+    summary: TableSummary,
     known: Attributes,
-    kind: Kind,
+    kind: ScoreKind,
     *,
     n_rows: int,
     n_folds: int,
     largest_weight: float,
-    objective: str,
+    scoring: str,
 ) -> tuple[Plan, Attributes]:
-    """The bins of the attributes and the scale of the scores, by a sample of the rows."""
-    complete, bins = learned(survey, known, sample.matrix, sample.weights)
-    scores = kind.seen(sample.scores)
+    """Measure bins of attributes and scales of scores on a sample of the rows."""
+    complete, bins = learn_bins(summary, known, sample.matrix, sample.weights)
+    scores = kind.regressors(sample.scores)
     n_states = 1 if kind.n_classes == 2 else kind.n_classes
-    per_state = scores_a_state_sees(kind.n_classes, scores.shape[1])
+    per_state = scores_per_state(kind.n_classes, scores.shape[1])
     plan = Plan(
         bins=bins,
         scale=Scale.of(scores, sample.weights, n_states, per_state),
@@ -117,22 +104,22 @@ def make_plan(
         n_folds=n_folds,
         n_rows=n_rows,
         largest_weight=largest_weight,
-        objective=objective,
+        scoring=scoring,
         has_offset=kind.score_type != "margin",
     )
     return plan, complete
 
 
-def put_in_bins(
-    part: Part, known: Attributes, bins: Bins, kind: Kind, fold: npt.NDArray[np.uint8]
-) -> tuple[Rows, Smallest]:
-    """The rows of a part as a chunk, and their smallest hashes."""
+def bin_rows(
+    part: Part, known: Attributes, bins: Bins, kind: ScoreKind, fold: npt.NDArray[np.uint8]
+) -> tuple[Chunk, SmallestHashes]:
+    """Return the rows of a part as a chunk, and their smallest hashes."""
     matrix = part.encode(known)
-    odds = kind.seen(part.scores)
-    raw = offset(part.scores, kind.n_classes, kind.score_type, odds)
+    odds = kind.regressors(part.scores)
+    raw = kind.offset(part.scores, odds)
     same = raw is None or is_offset(kind.n_classes, odds.shape[1])
-    hashes = calibration_hashes(matrix, part.labels, part.scores, kind.n_classes, kind.score_type)
-    rows = Rows(
+    hashes = calibration_hashes(matrix, part.labels, part.scores, kind)
+    chunk = Chunk(
         codes=bins.encode(matrix),
         labels=part.labels,
         scores=np.ascontiguousarray(odds),
@@ -140,8 +127,8 @@ def put_in_bins(
         weights=part.weights,
         fold=fold,
     )
-    return rows, Smallest.of(hashes)
+    return chunk, SmallestHashes.of(hashes)
 
 
 FoldOf: TypeAlias = Callable[[int, int], npt.NDArray[np.uint8]]
-"""The fold of some rows, given the number of the first and how many there are."""
+"""Returns the fold of some rows, given the number of the first and how many there are."""

@@ -1,1 +1,1 @@
-"""From tables, scores and labels of any kind to plain arrays."""
+"""Tables, scores and labels of any kind as plain arrays."""

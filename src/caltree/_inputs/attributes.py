@@ -1,4 +1,4 @@
-"""Any table to one float64 matrix: numbers as they are, categories as codes, NaN for missing."""
+"""Tables as one float64 matrix: numbers, codes of categories, and NaN for missing values."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .indexing import chosen_columns
-from .tables import Categories, Column, Floats, Mask, Table, read_table
+from .arrays import Floats, Mask
+from .indexing import column_positions
+from .tables import Categories, Column, Table, read_table
 
 _BLOCK = 2**15  # numbers worked on at a time: few enough to stay in the processor's cache
 
@@ -28,9 +29,9 @@ class Attribute:
         The column's name, or ``"x0"``, ``"x1"``, ... where the table has none.
     categories : tuple of str, bool, int or float, or None
         The categories in the order of their codes; None for a numeric attribute. An empty tuple
-        is a nominal column without a single value: whatever it holds later counts as missing.
+        is a nominal column without a single value: all its later values count as missing.
     fill : float
-        What stands in for a missing value: the mean, or the code of the most frequent category.
+        The value that replaces a missing one: the mean, or the code of the most frequent category.
     """
 
     name: str
@@ -40,7 +41,7 @@ class Attribute:
 
 @dataclass(frozen=True)
 class Attributes:
-    """What was learned about a training table; made by :func:`learn`.
+    """The attributes of a training table; made by :func:`learn`.
 
     Parameters
     ----------
@@ -60,7 +61,7 @@ class Attributes:
 
     @property
     def fills(self) -> Floats:
-        """What stands in for a missing value of each attribute."""
+        """The value that replaces a missing one of each attribute."""
         return np.array([column.fill for column in self.columns], dtype=np.float64)
 
     def encode(self, X: Any, argument: str = "X") -> Floats:
@@ -71,12 +72,12 @@ class Attributes:
         X : table
             A table with the columns of the training table; see :func:`learn`.
         argument : str
-            What the caller calls `X`; used in messages.
+            The caller's name of `X`; used in messages.
 
         Returns
         -------
         ndarray of shape (n, d)
-            `X` itself where nothing is to be done. A missing value is NaN, a category not seen
+            `X` itself if it is encoded already. A missing value is NaN, a category not seen
             in training becomes the most frequent one, and infinity is allowed.
         """
         table = read_table(X, argument)
@@ -133,19 +134,19 @@ def learn(
         scipy sparse matrix (which is made dense). Columns of booleans, strings or categories
         become nominal attributes; all others must be numbers.
     categorical_features : list of names or indices, or boolean mask, optional
-        Columns to treat as nominal whatever their type.
+        Columns to treat as nominal, of any type.
     keep : ndarray of bool, optional
-        The rows to use; the others are left out as if absent.
+        The rows to use; the others are dropped.
     sample_weight : ndarray, optional
         One weight a kept row, for the fills.
 
     Returns
     -------
     attributes : Attributes
-        What :meth:`Attributes.encode` needs for new rows.
+        Names, categories and fills, with which :meth:`Attributes.encode` encodes new rows.
     encoded : ndarray of shape (n, d)
-        `X` itself if it is a contiguous float64 array of which nothing is left out or nominal;
-        otherwise a new Fortran-ordered matrix.
+        `X` itself if it is a contiguous float64 array without nominal columns, of which all rows
+        are kept; otherwise a new Fortran-ordered matrix.
     """
     table = read_table(X, "X")
     n_rows = table.shape[0] if keep is None else np.count_nonzero(keep)
@@ -173,7 +174,7 @@ def _encode_training(
 ) -> tuple[Floats, list[Categories | None]]:
     nominal = np.zeros(table.shape[1], dtype=bool)
     if categorical_features is not None:
-        nominal[chosen_columns(categorical_features, table, "categorical_features")] = True
+        nominal[column_positions(categorical_features, table, "categorical_features")] = True
     categories: list[Categories | None] = [None] * table.shape[1]
     numbers = None if nominal.any() else table.numbers()
     if numbers is not None and keep is None:
@@ -189,12 +190,12 @@ def _encode_training(
         if column.categories is None:
             encoded[:, j] = column.values
         else:
-            categories[j] = known = _learned_categories(column, table.label(j))
+            categories[j] = known = _find_categories(column, table.label(j))
             encoded[:, j] = _codes(column, known, otherwise=math.nan)
     return encoded, categories
 
 
-def _learned_categories(column: Column, name: str) -> Categories:
+def _find_categories(column: Column, name: str) -> Categories:
     categories = column.categories or ()
     if not column.declared:
         # Sorted, so that they do not depend on the order of the rows.
@@ -242,10 +243,9 @@ def _means(matrix: Floats, sample_weight: Floats | None) -> Floats:
 
 
 def _mean_in_order(values: Floats, weight: Floats) -> float:
-    """The mean by one addition after the other.
+    """The mean, with its sums added up row by row as in the published method.
 
-    It takes the place of missing values, where the last digit can decide on which side of a cut
-    they fall; so it is added up as the published method does.
+    It replaces missing values, where the last digit can decide on which side of a cut they fall.
     """
     return float(np.cumsum(values * weight)[-1] / np.cumsum(weight)[-1])
 

@@ -1,4 +1,4 @@
-"""Folds: the published deal, or whatever a splitter gives, as row numbers."""
+"""Folds as row numbers: of the published method, of a splitter, or by hashes of row numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ import numpy.typing as npt
 from sklearn.utils import check_random_state
 
 from .. import _core
-from .parameters import Labels, Mask, check_count
+from .arrays import Labels, Mask
+from .hashing import INCREMENT, mix64
+from .parameters import check_count
 
 Rows: TypeAlias = npt.NDArray[np.uint32]
 Fold: TypeAlias = tuple[Rows, Rows]
@@ -20,16 +22,15 @@ Fold: TypeAlias = tuple[Rows, Rows]
 # A byte says which fold a row is held out from.
 _MOST_FOLDS = 250
 IN_NO_FOLD = 255
-# With so many rows held out, whatever is chosen by them is chosen well: the standard error of a
-# difference in RMSE is about 0.0001.
+# With so many rows held out the standard error of a difference in RMSE is about 0.0001.
 _ENOUGH_HELD_OUT = 200_000
 
 
 def make_folds(cv: Any, labels: Labels, keep: Mask | None, random_state: Any) -> list[Fold]:
-    """The folds of the kept rows.
+    """Make folds of the kept rows.
 
-    A number means the published, stratified deal, of the rows as they come or shuffled; anything
-    else is a splitter of all rows, or the (train, test) index arrays themselves.
+    A number means the stratified folds of the published method, of rows that are shuffled if there
+    is a `random_state`; anything else is a splitter of all rows, or (train, test) index arrays.
     """
     n_rows = len(labels)
     if isinstance(cv, Integral) and not isinstance(cv, bool):
@@ -37,8 +38,8 @@ def make_folds(cv: Any, labels: Labels, keep: Mask | None, random_state: Any) ->
         if n_rows < n_folds:
             raise ValueError(
                 f"cv={n_folds} needs at least {n_folds} rows, got {n_rows}; use fewer folds, or "
-                "choose nothing: do_no_harm=False, path_averaging=False, and fixed splits, pruning "
-                "and boosting_iterations"
+                "choose nothing: fix every parameter that is 'cv', with do_no_harm=False and "
+                "path_averaging=False"
             )
         rows = np.arange(n_rows, dtype=np.uint32)
         if random_state is not None:
@@ -50,20 +51,20 @@ def make_folds(cv: Any, labels: Labels, keep: Mask | None, random_state: Any) ->
 def hashed_folds(
     first: int, n_rows: int, n_folds: int, n_judged: int, seed: int
 ) -> npt.NDArray[np.uint8]:
-    """The fold of rows by their numbers alone, so that it needs no other rows to tell.
+    """The fold of each row, by the number of the row alone, wherever the other rows are.
 
     Parameters
     ----------
     first : int
         The number of the first of the rows.
     n_rows : int
-        How many there are.
+        The number of rows.
     n_folds : int
         The number of folds.
     n_judged : int
-        Of how many of them the trees are to be grown.
+        The number of folds for which trees are grown.
     seed : int
-        Another seed, other folds.
+        The seed; another one gives other folds.
 
     Returns
     -------
@@ -71,22 +72,18 @@ def hashed_folds(
         The fold that each row is held out from, or `IN_NO_FOLD`.
     """
     numbers = np.arange(first, first + n_rows, dtype=np.uint64)
-    # Neighbours, as many as there are folds, are all in different ones, turned by a number that
-    # looks random: SplitMix64, of where they stand and of the seed.
-    among_them = numbers % np.uint64(n_folds)
+    # Of each block of n_folds neighbours one row is in each fold; a hash of the block's number and
+    # the seed says in which fold its first row is.
+    count = np.uint64(n_folds)
     start = np.uint64(seed * 0xD1342543DE82EF95 % 2**64)
-    state = numbers // np.uint64(n_folds) * np.uint64(0x9E3779B97F4A7C15) + start
-    for shift, multiplier in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        state = (state ^ state >> np.uint64(shift)) * np.uint64(multiplier)
-    state ^= state >> np.uint64(31)
-    turned = among_them + state % np.uint64(n_folds)
-    folds = (turned % np.uint64(n_folds)).astype(np.uint8)
+    shift = mix64(numbers // count * INCREMENT + start) % count
+    folds = ((numbers % count + shift) % count).astype(np.uint8)
     folds[folds >= n_judged] = IN_NO_FOLD
     return folds
 
 
 def judged_folds(n_folds: int, n_rows: int) -> int:
-    """How many of the folds are enough: so many that they hold out as many rows as one needs."""
+    """The number of folds that together hold out enough rows to choose by."""
     return min(n_folds, math.ceil(_ENOUGH_HELD_OUT * n_folds / n_rows))
 
 
@@ -100,12 +97,12 @@ def check_folds(n_folds: int, n_rows: int) -> None:
 
 
 def seed_of(random_state: Any) -> int:
-    """The seed that `random_state` stands for; None stands for 0."""
+    """The seed given by `random_state`; 0 for None."""
     return 0 if random_state is None else int(random_generator(random_state).randint(2**31))
 
 
 def random_generator(random_state: Any) -> np.random.RandomState:
-    """What `random_state` stands for."""
+    """The generator given by `random_state`."""
     try:
         generator: np.random.RandomState = check_random_state(random_state)
     except ValueError as error:
@@ -116,7 +113,7 @@ def random_generator(random_state: Any) -> np.random.RandomState:
 
 
 def _split(cv: Any, labels: Labels, keep: Mask) -> list[Fold]:
-    # Rows that are left out keep their place in the splitter's count, with any label.
+    # The splitter sees all rows; those that are not kept have any label.
     all_labels = np.zeros(len(keep), dtype=np.intp)
     all_labels[keep] = labels
     place = np.cumsum(keep) - 1
@@ -132,7 +129,7 @@ def _split(cv: Any, labels: Labels, keep: Mask) -> list[Fold]:
 def split_rows(
     cv: Any, X: Any, labels: npt.NDArray[Any], **groups: Any
 ) -> list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
-    """The row numbers of every fold of a splitter or an iterable, checked."""
+    """Split rows by a splitter or an iterable, and check the row numbers of every fold."""
     folds = _row_numbers(cv, X, labels, groups)
     for number, parts in enumerate(folds):
         for part in parts:

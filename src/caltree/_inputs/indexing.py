@@ -1,4 +1,4 @@
-"""Rows and columns of any table, as the table's own kind."""
+"""Rows and columns of any table, as a table of the same kind."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from .arrays import Rows
 from .tables import Table, read_table
-
-Rows = npt.NDArray[np.integer[Any]]
 
 
 def count_rows(values: Any, argument: str) -> int:
@@ -28,7 +26,7 @@ def count_rows(values: Any, argument: str) -> int:
 
 
 def take_rows(values: Any, rows: Rows) -> Any:
-    """Some rows, in a container of the same kind wherever that can be done."""
+    """Take some rows, in a container of the same kind where possible."""
     if isinstance(values, np.ndarray):
         return values[rows]
     if isinstance(values, list):
@@ -44,7 +42,7 @@ def take_rows(values: Any, rows: Rows) -> Any:
 
 
 def slice_rows(values: Any, begin: int, end: int) -> Any:
-    """Neighbouring rows, without a copy wherever that can be done."""
+    """Take neighbouring rows, without a copy where possible."""
     if isinstance(values, np.ndarray | list | tuple):
         return values[begin:end]
     if hasattr(values, "tocsr"):
@@ -56,7 +54,7 @@ def slice_rows(values: Any, begin: int, end: int) -> Any:
 
 
 def take_columns(X: Any, columns: Sequence[int]) -> Any:
-    """Some columns of a table."""
+    """Take some columns of a table."""
     if hasattr(X, "tocsc"):
         return X.tocsc()[:, columns]
     frame = None if isinstance(X, np.ndarray | list | tuple) else _as_frame(X)
@@ -67,19 +65,19 @@ def take_columns(X: Any, columns: Sequence[int]) -> Any:
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of a table that were chosen; None for all of them."""
+    """Chosen columns of a table; None for all."""
 
     positions: list[int] | None
     names: list[str] | None
 
     @classmethod
-    def chosen(cls, X: Any, attributes: Any) -> Columns:
-        """Those given by names, indices, a mask, a slice, or a callable that gives one of them."""
+    def choose(cls, X: Any, attributes: Any) -> Columns:
+        """Choose columns by names, indices, a mask, a slice, or a callable that returns these."""
         if attributes is None:
             return cls(None, None)
         table = read_table(X, "X")
         wanted = attributes(X) if callable(attributes) else attributes
-        positions = chosen_columns(wanted, table, "attributes")
+        positions = column_positions(wanted, table, "attributes")
         if not positions:
             raise ValueError(
                 "attributes chooses no column; for a calibrator that ignores them use "
@@ -89,16 +87,21 @@ class Columns:
         return cls(positions, names)
 
     def of(self, X: Any) -> Any:
-        """Those columns of another table: by name if it has names, by position otherwise."""
+        """Take these columns of another table, by name if it has names, else by position."""
         if self.positions is None:
             return X
-        table = read_table(X, "X")
+        return take_columns(X, self.positions_in(read_table(X, "X")))
+
+    def positions_in(self, table: Table) -> list[int]:
+        """Where those columns are in another table."""
+        if self.positions is None:
+            return list(range(table.shape[1]))
         by_name = self.names is not None and table.names is not None
         wanted = self.names if by_name else self.positions
-        return take_columns(X, chosen_columns(wanted, table, "attributes"))
+        return column_positions(wanted, table, "attributes")
 
 
-def chosen_columns(features: Any, table: Table, argument: str) -> list[int]:
+def column_positions(features: Any, table: Table, argument: str) -> list[int]:
     """The positions of columns given by names, indices, a slice of indices or a mask."""
     n_columns = table.shape[1]
     if isinstance(features, slice):
@@ -138,7 +141,7 @@ def _position(feature: Any, table: Table, argument: str) -> int:
 
 
 def _as_frame(values: Any) -> Any:
-    """A narwhals frame or series, or None for what is neither."""
+    """A narwhals frame or series, or None for anything else."""
     import narwhals.stable.v2 as nw
 
     frame = nw.from_native(values, pass_through=True, allow_series=True)

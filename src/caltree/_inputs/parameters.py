@@ -1,208 +1,24 @@
-"""Checks of labels, weights and parameters, with errors that say what to do."""
+"""Checks of parameters, with errors that say what to do."""
 
 from __future__ import annotations
 
 import math
 import numbers
 import reprlib
-import warnings
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard, TypeVar
 
 import numpy as np
-import numpy.typing as npt
-from sklearn.utils import column_or_1d
 
-Floats = npt.NDArray[np.float64]
-Labels = npt.NDArray[np.uint16]
-Mask = npt.NDArray[np.bool_]
+Choice = TypeVar("Choice", bound=str)
 
-_MOST_CLASSES = 2**16 - 1
 _LARGEST_COUNT = 1_000_000
 _MOST_BINS = 65_534
 _SMALLEST_PENALTY = 1e-9
 _LARGEST_PENALTY = 1e9
-_FEWEST_ROWS_FOR_A_MODEL = 5
-
-
-def check_labels(y: Any, n_rows: int, keep: Mask | None = None) -> tuple[npt.NDArray[Any], Labels]:
-    """The classes, sorted, and the class index of every kept row."""
-    if n_rows == 0 and y is not None and len(_as_labels(y)) == 0:
-        raise ValueError("y is empty; give at least two rows of different classes")
-    labels = labels_of_part(y, n_rows, keep)
-    classes, codes = np.unique(labels, return_inverse=True)
-    check_classes(classes)
-    return classes, codes.astype(np.uint16)
-
-
-def check_classes(classes: npt.NDArray[Any]) -> None:
-    """Refuse too few classes, or too many."""
-    if len(classes) < 2:
-        only = classes[0].item() if isinstance(classes[0], np.generic) else classes[0]
-        raise ValueError(
-            f"y contains one class only, {only!r}; a calibrator needs rows of at least two classes"
-        )
-    if len(classes) > _MOST_CLASSES:
-        raise ValueError(f"y has {len(classes)} classes; at most {_MOST_CLASSES} are possible")
-
-
-def labels_of_part(y: Any, n_rows: int, keep: Mask | None) -> npt.NDArray[Any]:
-    """The labels of the kept rows of a part of all rows, which may be of one class, or none."""
-    if y is None:
-        raise ValueError("calibration requires y to be passed, but the target y is None")
-    labels = _as_labels(y)
-    if len(labels) != n_rows:
-        raise ValueError(f"y has {len(labels)} labels, but X has {n_rows} rows")
-    missing = _missing(labels)
-    if keep is not None:
-        missing &= keep
-    if missing.any():
-        row = int(np.flatnonzero(missing)[0])
-        raise ValueError(f"y contains a missing label in row {row}; drop the rows without a label")
-    if keep is not None:
-        labels = labels[keep]
-    if labels.dtype.kind == "O" and len(labels) > 0:
-        labels = _of_one_type(labels)
-    if labels.dtype.kind == "f":
-        _check_whole(labels)
-    return labels
-
-
-def known_labels(y: Any, classes: npt.NDArray[Any], n_rows: int) -> Floats:
-    """Labels of fitted classes as ones and zeros, one column a class."""
-    labels = _as_labels(y)
-    if len(labels) != n_rows:
-        raise ValueError(f"y has {len(labels)} labels, but X has {n_rows} rows")
-    # As objects, labels of another type are just not equal.
-    truth = labels.astype(object)[:, np.newaxis] == classes.astype(object)
-    unknown = ~truth.any(axis=1)
-    if unknown.any():
-        row = int(np.flatnonzero(unknown)[0])
-        label = labels.tolist()[row]
-        raise ValueError(
-            f"y contains {label!r} in row {row}, which the calibrator does not know; its "
-            f"classes are {reprlib.repr(classes.tolist())}"
-        )
-    return np.asarray(truth, dtype=np.float64)
-
-
-def _as_labels(y: Any) -> npt.NDArray[Any]:
-    _refuse_mask("y", y)
-    try:
-        labels = np.asarray(y)
-        # numpy turns the numbers beside strings into strings; as objects they stay what they are.
-        if isinstance(y, list | tuple) and labels.dtype.kind in "US":
-            objects = np.asarray(y, dtype=object)
-            labels = labels if all(isinstance(label, str) for label in objects.flat) else objects
-    except ValueError:
-        raise ValueError("y must have one label a row, got rows of several lengths") from None
-    if labels.ndim not in (1, 2) or (labels.ndim == 2 and labels.shape[1] != 1):
-        got = f"shape {labels.shape}" if labels.ndim else f"a {type(y).__name__}"
-        raise ValueError(f"y must have one label a row, got {got}")
-    if labels.dtype.kind == "c":
-        raise ValueError("Complex data not supported: y has labels of type complex; use others")
-    if labels.dtype.kind not in "biufUTO":
-        raise TypeError(
-            f"y has labels of type {labels.dtype}; turn them into strings, numbers or booleans"
-        )
-    if labels.dtype.kind == "T":
-        labels = labels.astype(object)
-    return np.asarray(column_or_1d(labels, warn=True))
-
-
-def _refuse_mask(name: str, values: Any) -> None:
-    if isinstance(values, np.ma.MaskedArray):
-        raise TypeError(f"{name} is a masked array; drop the masked rows and use {name}.data")
-
-
-def _missing(labels: npt.NDArray[Any]) -> Mask:
-    if labels.dtype.kind == "f":
-        return np.asarray(np.isnan(labels), dtype=bool)
-    if labels.dtype.kind == "O":
-        return np.array([label is None or _unequal_to_itself(label) for label in labels])
-    return np.zeros(len(labels), dtype=bool)
-
-
-def _unequal_to_itself(label: Any) -> bool:
-    # NaN is; pandas.NA answers neither yes nor no.
-    try:
-        return bool(label != label)
-    except (TypeError, ValueError):
-        return type(label).__name__ == "NAType"
-
-
-def _of_one_type(labels: npt.NDArray[np.object_]) -> npt.NDArray[Any]:
-    """Objects as what they are: all strings, all booleans or all numbers."""
-    kinds = (str,), (bool, np.bool_), (int, float, np.integer, np.floating)
-    first = next((kind for kind in kinds if isinstance(labels[0], kind)), ())
-    for row, label in enumerate(labels):
-        if not isinstance(label, first):
-            raise TypeError(
-                f"y has a {type(label).__name__} in row {row}; every label must be a string, "
-                "every one a boolean, or every one a number"
-            )
-    return labels if first == (str,) else np.array(labels.tolist())
-
-
-def _check_whole(labels: npt.NDArray[np.floating[Any]]) -> None:
-    broken = ~(np.isfinite(labels) & (np.trunc(labels) == labels))
-    if broken.any():
-        row = int(np.flatnonzero(broken)[0])
-        # The words in brackets are those of scikit-learn.
-        raise ValueError(
-            f"y contains {labels[row]} in row {row}, which is no class (Unknown label type: "
-            "continuous); turn measurements into classes first"
-        )
-
-
-def check_weights(sample_weight: Any, n_rows: int, of: str = "X") -> Floats | None:
-    """One weight a row of `of`, none negative, some positive; None if all rows count once."""
-    if sample_weight is None:
-        return None
-    _refuse_mask("sample_weight", sample_weight)
-    try:
-        weights = np.asarray(sample_weight)
-        if weights.dtype.kind not in "biufO":
-            raise TypeError
-        weights = weights.astype(np.float64, copy=False)
-    except (TypeError, ValueError):
-        raise TypeError("sample_weight must be numbers, one a row") from None
-    if weights.shape != (n_rows,):
-        raise ValueError(
-            f"sample_weight must have one weight for each of the {n_rows} rows of {of}, "
-            f"got shape {weights.shape}"
-        )
-    if not np.isfinite(weights).all():
-        row = int(np.flatnonzero(~np.isfinite(weights))[0])
-        raise ValueError(f"sample_weight contains {weights[row]} in row {row}; use finite weights")
-    if weights.min() < 0:
-        row = int(np.flatnonzero(weights < 0)[0])
-        raise ValueError(
-            f"sample_weight contains the negative weight {weights[row]:g} in row {row}; "
-            "use 0 to leave a row out"
-        )
-    if not weights.max() > 0:
-        raise ValueError("sample_weight is zero in every row; give some row a positive weight")
-    with np.errstate(over="ignore"):
-        total = weights.sum()
-    if not np.isfinite(total):
-        raise ValueError("sample_weight sums to infinity; rescale it, e.g. to a mean of 1")
-    return weights
-
-
-def warn_of_few_rows(weights: Floats) -> None:
-    """Warn of weights that were meant as shares."""
-    total = weights.sum()
-    if total < _FEWEST_ROWS_FOR_A_MODEL:
-        warnings.warn(
-            f"sample_weight sums to {total:g}. A weight says how many rows a row counts "
-            "for, and so few rows give no model; rescale, e.g. to a mean of 1.",
-            UserWarning,
-            stacklevel=4,
-        )
 
 
 def check_count(name: str, value: Any, least: int, also: str = "") -> int:
-    """A whole number that is at least `least`; `also` says what else would do."""
+    """Check a whole number of at least `least`; `also` names other valid values."""
     whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     if not whole or not least <= value <= _LARGEST_COUNT:
         raise ValueError(
@@ -213,7 +29,7 @@ def check_count(name: str, value: Any, least: int, also: str = "") -> int:
 
 
 def check_size(name: str, value: Any, least: float, also: str = "") -> float:
-    """A finite number that is at least `least`; `also` says what else would do."""
+    """Check a finite number of at least `least`; `also` names other valid values."""
     number = _as_float(value)
     if not least <= number < math.inf:
         raise ValueError(
@@ -223,7 +39,7 @@ def check_size(name: str, value: Any, least: float, also: str = "") -> float:
 
 
 def _as_float(value: Any) -> float:
-    """A number as a float, and NaN for anything else."""
+    """The value as a float; NaN for anything that is not a number."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         return math.nan
     try:
@@ -232,17 +48,18 @@ def _as_float(value: Any) -> float:
         return math.inf
 
 
-def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
-    """One of a few words."""
-    if not isinstance(value, str) or value not in choices:
-        raise ValueError(
-            f"{name} must be one of {', '.join(map(repr, choices))}, got {reprlib.repr(value)}"
-        )
-    return value
+def check_choice(name: str, value: Any, choices: tuple[Choice, ...]) -> Choice:
+    """Check that a value is one of a few words."""
+    for choice in choices:
+        if isinstance(value, str) and value == choice:
+            return choice
+    raise ValueError(
+        f"{name} must be one of {', '.join(map(repr, choices))}, got {reprlib.repr(value)}"
+    )
 
 
 def check_jobs(n_jobs: Any) -> None:
-    """A number of threads as joblib counts them, or None."""
+    """Check a number of threads as joblib counts them, or None."""
     if n_jobs is None:
         return
     whole = isinstance(n_jobs, numbers.Integral) and not isinstance(n_jobs, bool)
@@ -254,40 +71,49 @@ def check_jobs(n_jobs: Any) -> None:
 
 
 def check_flag(name: str, value: Any) -> bool:
-    """True or False."""
+    """Check that a value is True or False."""
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be True or False, got {reprlib.repr(value)}")
     return bool(value)
 
 
 def check_penalty(value: Any) -> float:
-    """A number that keeps models finite, and is finite itself."""
+    """Check a penalty, large enough to keep models finite and finite itself."""
     is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
     if not is_number or not (_SMALLEST_PENALTY <= value <= _LARGEST_PENALTY):
         raise ValueError(
-            f"penalty must be a number from {_SMALLEST_PENALTY:g} to {_LARGEST_PENALTY:g}, "
-            f"got {reprlib.repr(value)}"
+            f"l2_regularization must be a number from {_SMALLEST_PENALTY:g} to "
+            f"{_LARGEST_PENALTY:g}, got {reprlib.repr(value)}"
         )
     return float(value)
 
 
 def check_bins(value: Any) -> int:
-    """A number of bins."""
+    """Check a number of bins."""
     count = check_count("max_bins", value, 2)
     if count > _MOST_BINS:
         raise ValueError(f"max_bins must be at most {_MOST_BINS}, got {count}")
     return count
 
 
-def check_histograms(value: Any, node_models: str) -> bool | Literal["auto"]:
-    """Whether trees may grow on histograms; the node models of LogitBoost cannot."""
-    if isinstance(value, str) and value == "auto":
-        return "auto" if node_models == "shrunken" else False
-    if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"histograms must be 'auto', True or False, got {value!r}")
-    if value and node_models != "shrunken":
-        raise ValueError(
-            f"histograms=True needs node_models='shrunken', got {node_models!r}; use "
-            "histograms=False"
-        )
-    return bool(value)
+def check_depth(value: Any) -> None:
+    """Refuse anything but None and a number of splits."""
+    if value is not None:
+        check_count("max_depth", value, 0, "None or ")
+
+
+def is_cv(value: Any) -> TypeGuard[Literal["cv"]]:
+    """Whether a parameter is left to cross-validation."""
+    return isinstance(value, str) and value == "cv"
+
+
+def check_alpha(value: Any) -> None:
+    """Refuse anything but "cv", None and a pruning strength."""
+    if value is not None and not is_cv(value):
+        check_size("ccp_alpha", value, 0, "'cv', None or ")
+
+
+def check_cv(value: Any) -> None:
+    """Refuse a number that is no number of folds; splitters are checked when they split."""
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+        check_count("cv", value, 2)

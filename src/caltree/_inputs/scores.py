@@ -1,36 +1,36 @@
-"""Any scores to one float64 matrix of log-odds."""
+"""Scores of any kind as one float64 matrix, and the forms in which calibrators use them."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, TypeAlias, cast, get_args
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, softmax
 
+from .arrays import Floats, Mask
 from .parameters import check_choice
 
 ScoreType: TypeAlias = Literal["probability", "logit", "margin"]
-Floats: TypeAlias = npt.NDArray[np.float64]
 
-SCORE_TYPES: tuple[str, ...] = ("auto", *get_args(ScoreType))
+SCORE_TYPES: tuple[Literal["auto"] | ScoreType, ...] = ("auto", "probability", "logit", "margin")
 _SUM_TOLERANCE = 1e-3
-EXTREMES = ("clip", "published")
 # Beyond this only the sign of a score means anything; its square is still a finite number.
-_LARGEST_SCORE = 1e100
-# What lies closest to 1 is this far from it.
-_SMALLEST_PROBABILITY = 2.0**-53
-_LARGEST_LOG_ODDS = math.log((1.0 - _SMALLEST_PROBABILITY) / _SMALLEST_PROBABILITY)
-# Probabilities whose sum is as close to 1 as this are left as they are.
-_FARTHEST_FROM_ONE = 1e-12
+LARGEST_SCORE = 1e100
+# The distance between 1 and the largest number below it.
+SMALLEST_PROBABILITY = 2.0**-53
+LARGEST_LOG_ODDS = math.log((1.0 - SMALLEST_PROBABILITY) / SMALLEST_PROBABILITY)
+# Probabilities whose sum is as close to 1 as this are not divided by it.
+SUM_ROUNDING = 1e-12
 
 
 def as_score_matrix(
     scores: Any,
     n_rows: int | None,
     n_classes: int,
-    keep: npt.NDArray[np.bool_] | None = None,
+    keep: Mask | None = None,
     of: str = "X",
 ) -> Floats:
     """Check scores and make a matrix of them.
@@ -41,18 +41,18 @@ def as_score_matrix(
         One column for the second of two classes, or one column a class for each of k classifiers
         side by side.
     n_rows : int or None
-        The number of rows there must be; None for any.
+        The expected number of rows; None for any.
     n_classes : int
         The number of classes.
     keep : ndarray of bool, optional
-        The rows to use; the others are left out as if absent.
+        The rows to use; the others are dropped.
     of : str
-        What has that many rows; used in messages.
+        The name of the argument with `n_rows` rows; used in messages.
 
     Returns
     -------
     ndarray of shape (n, 1) or (n, k * n_classes)
-        The scores as they are, without a copy where they are float64 already and all are kept.
+        The scores, not copied if they are float64 already and all are kept.
     """
     array = _as_array(scores)
     if array.ndim == 1:
@@ -77,12 +77,12 @@ def as_score_matrix(
 
 
 def resolve_score_type(matrix: Floats, n_classes: int, score_type: str) -> ScoreType:
-    """Say what kind of scores a matrix holds.
+    """Find the type of the scores of a matrix.
 
     Parameters
     ----------
     matrix : ndarray
-        What :func:`as_score_matrix` returned.
+        The scores, from :func:`as_score_matrix`.
     n_classes : int
         The number of classes.
     score_type : {"auto", "probability", "logit", "margin"}
@@ -92,11 +92,11 @@ def resolve_score_type(matrix: Floats, n_classes: int, score_type: str) -> Score
     Returns
     -------
     {"probability", "logit", "margin"}
-        The kind of the scores.
+        The type of the scores.
     """
     known = check_choice("score_type", score_type, SCORE_TYPES)
     if known != "auto":
-        return cast(ScoreType, known)
+        return known
     if matrix.min(initial=0.0) < 0.0 or matrix.max(initial=1.0) > 1.0:
         return "margin"
     if matrix.shape[1] == 1:
@@ -109,183 +109,172 @@ def resolve_score_type(matrix: Floats, n_classes: int, score_type: str) -> Score
     return "probability"
 
 
-def log_odds(matrix: Floats, score_type: ScoreType, extremes: str = "published") -> Floats:
+@dataclass(frozen=True)
+class ScoreKind:
+    """How a matrix of scores is read: for how many classes, and as which type.
+
+    Parameters
+    ----------
+    n_classes : int
+        The number of classes.
+    score_type : {"probability", "logit", "margin"}
+        The type of the scores.
+    published : bool
+        Whether they become regressors as in the published method.
+    """
+
+    n_classes: int
+    score_type: ScoreType
+    published: bool = False
+
+    def regressors(self, matrix: Floats) -> Floats:
+        """The regressors of the node models, as a new Fortran-ordered matrix.
+
+        Log-odds of probabilities of two classes (one column, if there is one classifier),
+        logarithms of those of more classes, and margins. With `published`, log-odds of every
+        column.
+        """
+        if self.published or self.score_type == "margin":
+            return log_odds(matrix, self.score_type, published=self.published)
+        if self.score_type == "logit":
+            if matrix.shape[1] == 1:
+                return np.asfortranarray(np.clip(matrix, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS))
+            # A constant added to all logits of a row says nothing; the softmax removes it.
+            matrix = softmax(self._by_classifier(matrix), axis=2).reshape(matrix.shape)
+        check_probabilities(matrix)
+        if self.n_classes > 2:
+            # Unlike log-odds, these can be sharpened for all classes together, and the classes of
+            # a sure row keep their order.
+            return np.asfortranarray(np.log(np.maximum(matrix, SMALLEST_PROBABILITY)))
+        return log_odds(matrix[:, 1:] if matrix.shape[1] == 2 else matrix, "probability")
+
+    def offset(self, matrix: Floats, regressors: Floats) -> Floats | None:
+        """The uncalibrated probabilities in the log-odds of the node models.
+
+        Parameters
+        ----------
+        matrix : ndarray
+            The scores.
+        regressors : ndarray
+            Their regressors, from :meth:`regressors`.
+
+        Returns
+        -------
+        ndarray of shape (n, 1) or (n, n_classes), or None
+            Fortran-ordered: with two classes the log-odds of the second, otherwise the logarithms
+            of the probabilities, clipped. None for margins, which are not probabilities.
+        """
+        if self.score_type == "margin":
+            return None
+        if is_offset(self.n_classes, regressors.shape[1]):
+            return regressors
+        probabilities = self.uncalibrated(matrix)
+        if self.n_classes == 2:
+            return log_odds(probabilities[:, 1:], "probability")
+        return np.asfortranarray(np.log(np.maximum(probabilities, SMALLEST_PROBABILITY)))
+
+    def uncalibrated(self, matrix: Floats) -> Floats:
+        """The scores as probabilities, one column a class.
+
+        Probabilities are divided by their sum; logits and margins go through the softmax, or with
+        two classes and one column through the logistic function.
+        """
+        scores = self.average(matrix)
+        if self.score_type == "probability":
+            if scores.shape[1] == 1:
+                return np.hstack([1.0 - scores, scores])
+            return normalize_rows(scores)
+        if scores.shape[1] == 1:
+            return np.hstack([expit(-scores), expit(scores)])
+        return np.asarray(softmax(scores, axis=1))
+
+    def average(self, matrix: Floats) -> Floats:
+        """The mean over several classifiers side by side, of shape (n, 1) or (n, n_classes).
+
+        Scores other than probabilities are clipped to -1e100 and 1e100 first.
+        """
+        if self.score_type == "probability":
+            check_probabilities(matrix)
+        else:
+            matrix = np.clip(matrix, -LARGEST_SCORE, LARGEST_SCORE)
+        if matrix.shape[1] <= self.n_classes:
+            return matrix
+        return np.asarray(self._by_classifier(matrix).mean(axis=1))
+
+    def one_score_a_class(self, matrix: Floats) -> Floats:
+        """One column a class, for calibrators that map the score of each class on its own.
+
+        The scores are averaged. Of two classes only the column of the second is left, from which
+        the first is subtracted unless they are probabilities.
+        """
+        scores = self.average(matrix)
+        if self.n_classes > 2 or scores.shape[1] == 1:
+            return scores
+        second = scores[:, 1:]
+        return second if self.score_type == "probability" else second - scores[:, :1]
+
+    def _by_classifier(self, matrix: Floats) -> Floats:
+        """The scores as an array of shape (n, classifiers, classes)."""
+        return matrix.reshape(len(matrix), matrix.shape[1] // self.n_classes, self.n_classes)
+
+
+def is_offset(n_classes: int, n_scores: int) -> bool:
+    """Whether the offset of the node models is their only regressor."""
+    return n_classes == 2 and n_scores == 1
+
+
+def log_odds(matrix: Floats, score_type: ScoreType, *, published: bool = False) -> Floats:
     """Turn scores into log-odds.
 
     Parameters
     ----------
     matrix : ndarray
-        What :func:`as_score_matrix` returned.
+        The scores, from :func:`as_score_matrix`.
     score_type : {"probability", "logit", "margin"}
-        What :func:`resolve_score_type` returned.
-    extremes : {"published", "clip"}
-        "published" counts a probability of 0 as 0.00001 and one of 1 as 0.99999, and leaves those
-        between as they are, be they even smaller. "clip" cuts all of them off at 2**-53 and
-        1 - 2**-53, that is log-odds at about -36.7 and 36.7, so that their order stays.
+        Their type.
+    published : bool
+        Count a probability of 0 as 0.00001 and one of 1 as 0.99999, and change no other, however
+        small. Otherwise all of them are clipped to 2**-53 and 1 - 2**-53, that is log-odds to
+        about -36.7 and 36.7, so that their order stays.
 
     Returns
     -------
     ndarray of the shape of `matrix`
-        A new Fortran-ordered matrix: ``log(p / (1 - p))`` for probabilities; other scores as they
-        are, cut off at -1e100 and 1e100.
+        A new Fortran-ordered matrix: ``log(p / (1 - p))`` for probabilities; other scores
+        unchanged, but clipped to -1e100 and 1e100.
     """
     if score_type != "probability":
         clipped = np.empty(matrix.shape, order="F")
-        return np.clip(matrix, -_LARGEST_SCORE, _LARGEST_SCORE, out=clipped)
+        return np.clip(matrix, -LARGEST_SCORE, LARGEST_SCORE, out=clipped)
     check_probabilities(matrix)
     odds = np.array(matrix, order="F")
-    if extremes == "clip":
-        np.clip(odds, _SMALLEST_PROBABILITY, 1.0 - _SMALLEST_PROBABILITY, out=odds)
-    else:
+    if published:
         np.copyto(odds, 0.00001, where=odds == 0.0)
         np.copyto(odds, 0.99999, where=odds == 1.0)
+    else:
+        np.clip(odds, SMALLEST_PROBABILITY, 1.0 - SMALLEST_PROBABILITY, out=odds)
     np.divide(odds, 1.0 - odds, out=odds)
     return np.log(odds, out=odds)
 
 
-def regressors(matrix: Floats, n_classes: int, score_type: ScoreType, extremes: str) -> Floats:
-    """The scores as the node models of a tree see them.
-
-    Parameters
-    ----------
-    matrix, n_classes, score_type
-        As for :func:`averaged`.
-    extremes : {"published", "clip"}
-        As for :func:`log_odds`. With "clip" one column will do for the probabilities of two
-        classes, and those of more classes enter as logarithms, cut off likewise.
-
-    Returns
-    -------
-    ndarray
-        A new Fortran-ordered matrix.
-    """
-    if extremes == "published" or score_type == "margin":
-        return log_odds(matrix, score_type, extremes)
-    if score_type == "logit":
-        if matrix.shape[1] == 1:
-            return np.asfortranarray(np.clip(matrix, -_LARGEST_LOG_ODDS, _LARGEST_LOG_ODDS))
-        # What counts is the softmax: a constant in all logits of a row says nothing.
-        blocks = matrix.reshape(len(matrix), -1, n_classes)
-        matrix = softmax(blocks, axis=2).reshape(matrix.shape)
-    check_probabilities(matrix)
-    if n_classes > 2:
-        # With these any sharpness of all classes together is within reach, as it is not with
-        # log-odds, and the classes of a sure row stay in their order.
-        return np.asfortranarray(np.log(np.maximum(matrix, _SMALLEST_PROBABILITY)))
-    return log_odds(matrix[:, 1:] if matrix.shape[1] == 2 else matrix, "probability", extremes)
-
-
-def uncalibrated(matrix: Floats, n_classes: int, score_type: ScoreType) -> Floats:
-    """The scores as probabilities, one column a class, with nothing put right.
-
-    Parameters
-    ----------
-    matrix, n_classes, score_type
-        As for :func:`averaged`.
-
-    Returns
-    -------
-    ndarray of shape (n, n_classes)
-        Probabilities are divided by their sum; logits and margins go through the softmax, or with
-        two classes and one column through the logistic function.
-    """
-    scores = averaged(matrix, n_classes, score_type)
-    if score_type == "probability":
-        if scores.shape[1] == 1:
-            return np.hstack([1.0 - scores, scores])
-        return normalised(scores)
-    if scores.shape[1] == 1:
-        return np.hstack([expit(-scores), expit(scores)])
-    return np.asarray(softmax(scores, axis=1))
-
-
-def normalised(values: Floats) -> Floats:
-    """Each row divided by its sum, if that is not 1 already; 0 everywhere is as good as equal."""
+def normalize_rows(values: Floats) -> Floats:
+    """Divide each row by its sum, unless that is 1 already; a row of zeros becomes uniform."""
     sums = values.sum(axis=1, keepdims=True)
-    divisors = np.where(np.abs(sums - 1.0) > _FARTHEST_FROM_ONE, sums, 1.0)
+    divisors = np.where(np.abs(sums - 1.0) > SUM_ROUNDING, sums, 1.0)
     probabilities = np.full(values.shape, 1.0 / values.shape[1])
     np.divide(values, divisors, out=probabilities, where=sums > 0)
     return probabilities
 
 
-def offset(matrix: Floats, n_classes: int, score_type: ScoreType, odds: Floats) -> Floats | None:
-    """What the scores say before any correction, in the log-odds of the node models.
-
-    Parameters
-    ----------
-    matrix, n_classes, score_type
-        As for :func:`averaged`.
-    odds : ndarray
-        What :func:`regressors` returned for them.
-
-    Returns
-    -------
-    ndarray of shape (n, 1) or (n, n_classes), or None
-        Fortran-ordered: with two classes the log-odds of the second, otherwise the logarithms of
-        the probabilities, cut off as in :func:`log_odds`. None for margins, which are not
-        probabilities.
-    """
-    if score_type == "margin":
-        return None
-    if is_offset(n_classes, odds.shape[1]):
-        return odds
-    probabilities = uncalibrated(matrix, n_classes, score_type)
-    if n_classes == 2:
-        return log_odds(probabilities[:, 1:], "probability", "clip")
-    return np.asfortranarray(np.log(np.maximum(probabilities, _SMALLEST_PROBABILITY)))
-
-
-def is_offset(n_classes: int, n_scores: int) -> bool:
-    """Whether the one score of two classes says what the node models correct."""
-    return n_classes == 2 and n_scores == 1
-
-
-def averaged(matrix: Floats, n_classes: int, score_type: ScoreType) -> Floats:
-    """The mean over several classifiers side by side.
-
-    Parameters
-    ----------
-    matrix : ndarray
-        What :func:`as_score_matrix` returned.
-    n_classes : int
-        The number of classes.
-    score_type : {"probability", "logit", "margin"}
-        What :func:`resolve_score_type` returned.
-
-    Returns
-    -------
-    ndarray of shape (n, 1) or (n, n_classes)
-        Scores other than probabilities are cut off at -1e100 and 1e100 first.
-    """
-    if score_type == "probability":
-        check_probabilities(matrix)
-    else:
-        matrix = np.clip(matrix, -_LARGEST_SCORE, _LARGEST_SCORE)
-    if matrix.shape[1] <= n_classes:
-        return matrix
-    n_classifiers = matrix.shape[1] // n_classes
-    return np.asarray(matrix.reshape(len(matrix), n_classifiers, n_classes).mean(axis=1))
-
-
-def one_score_a_class(matrix: Floats, n_classes: int, score_type: ScoreType) -> Floats:
-    """What a calibrator sees that maps the score of each class on its own.
-
-    Parameters
-    ----------
-    matrix, n_classes, score_type
-        As for :func:`averaged`.
-
-    Returns
-    -------
-    ndarray of shape (n, 1) or (n, n_classes)
-        The averaged scores. Of two classes one column is left, that of the second, from which
-        the first is subtracted unless they are probabilities.
-    """
-    scores = averaged(matrix, n_classes, score_type)
-    if n_classes > 2 or scores.shape[1] == 1:
-        return scores
-    second = scores[:, 1:]
-    return second if score_type == "probability" else second - scores[:, :1]
+def check_probabilities(matrix: Floats) -> None:
+    """Refuse numbers that are not probabilities."""
+    if matrix.min(initial=0.0) >= 0.0 and matrix.max(initial=1.0) <= 1.0:
+        return
+    row, column = np.argwhere((matrix < 0.0) | (matrix > 1.0))[0]
+    raise ValueError(
+        f"scores contains {matrix[row, column]} in row {row}, column {column}, which is not a "
+        "probability; use score_type='logit' or 'margin' if the scores are not probabilities"
+    )
 
 
 def _as_array(scores: Any) -> npt.NDArray[Any]:
@@ -314,7 +303,7 @@ def _as_numbers(array: npt.NDArray[Any]) -> Floats:
     )
 
 
-def _check_finite(matrix: Floats, keep: npt.NDArray[np.bool_] | None) -> None:
+def _check_finite(matrix: Floats, keep: Mask | None) -> None:
     if np.isfinite(matrix).all():
         return
     wrong = ~np.isfinite(matrix)
@@ -332,14 +321,3 @@ def _check_finite(matrix: Floats, keep: npt.NDArray[np.bool_] | None) -> None:
             f"scores contains infinity in row {row}, column {column}; "
             "replace it by a large finite number"
         )
-
-
-def check_probabilities(matrix: Floats) -> None:
-    """Refuse what is not a probability."""
-    if matrix.min(initial=0.0) >= 0.0 and matrix.max(initial=1.0) <= 1.0:
-        return
-    row, column = np.argwhere((matrix < 0.0) | (matrix > 1.0))[0]
-    raise ValueError(
-        f"scores contains {matrix[row, column]} in row {row}, column {column}, which is not a "
-        "probability; use score_type='logit' or 'margin' if the scores are not probabilities"
-    )

@@ -1,4 +1,4 @@
-"""Any table, a column at a time: numbers with NaN for missing, or codes of categories."""
+"""Tables of any kind, read a column at a time: numbers, or codes of categories."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from .arrays import Floats, Mask
+
 Category: TypeAlias = str | bool | int | float
 Categories: TypeAlias = tuple[Category, ...]
-Floats: TypeAlias = npt.NDArray[np.float64]
-Mask: TypeAlias = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """An array or a list of narwhals series; a column is read when asked for."""
+    """A table, as an array or a list of narwhals series, whose columns are read on demand."""
 
     argument: str
     names: tuple[str, ...] | None
@@ -38,6 +38,7 @@ class Table:
     data: Any
 
     def label(self, j: int) -> str:
+        """The name of a column, or ``"x0"``, ``"x1"``, ... in a table without names."""
         return f"x{j}" if self.names is None else self.names[j]
 
     def numbers(self) -> Floats | None:
@@ -49,6 +50,7 @@ class Table:
         return self.data.astype(np.float64, order="F")
 
     def column(self, j: int, *, nominal: bool) -> Column:
+        """Read a column; numbers become categories if it is to be nominal."""
         where = f"attribute {self.label(j)!r} of {self.argument}"
         if isinstance(self.data, np.ndarray):
             return _array_column(self.data[:, j], where, nominal)
@@ -56,6 +58,7 @@ class Table:
 
 
 def read_table(X: Any, argument: str) -> Table:
+    """Read any table; `argument` is the caller's name of it, for messages."""
     if isinstance(X, np.ma.MaskedArray):
         raise TypeError(f"{argument} is a masked array; use {argument}.filled(np.nan)")
     if isinstance(X, np.ndarray):
@@ -84,12 +87,12 @@ def _array_of_rows(rows: list[Any] | tuple[Any, ...], argument: str) -> npt.NDAr
         array = np.asarray(rows)
     except ValueError:
         raise ValueError(f"{argument} must be a list of rows of one length") from None
-    # numpy turns the numbers beside strings into strings; as objects they stay what they are.
+    # numpy turns numbers beside strings into strings; as objects they stay numbers.
     return np.asarray(rows, dtype=object) if array.dtype.kind in "US" else array
 
 
 def _read_frame(X: Any, argument: str) -> Table | None:
-    """A frame, or None for what can only be made an array of."""
+    """Read a frame; None for anything that can only be made an array of."""
     import narwhals.stable.v2 as nw
 
     try:
@@ -183,7 +186,7 @@ def _refuse(values: npt.NDArray[np.object_], types: set[type], where: str) -> No
 
 
 def _spread(column: Column, missing: Mask) -> Column:
-    """Make room for the missing rows in a column of the present ones."""
+    """Add the missing rows to a column of the present ones."""
     codes = np.full(len(missing), -1, dtype=np.intp)
     codes[~missing] = column.values
     return replace(column, values=codes)

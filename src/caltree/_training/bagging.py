@@ -1,106 +1,149 @@
-"""How much each way of reading the trees of a forest counts for, by their out-of-bag losses."""
+"""Forests: bagged trees, read at several sizes, averaged as their out-of-bag rows advise."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from joblib import Parallel, delayed
 
-from .averaging import size_name
-from .do_no_harm import LEAVE_ALONE, Judge, Selection
-from .settings import Problem
-from .shares import best_shares
-
-Floats: TypeAlias = npt.NDArray[np.float64]
+from .. import _core
+from .._fitted.model import FittedModel
+from .._fitted.selection import UNCALIBRATED, Selection
+from .._inputs.arrays import Floats
+from .averaging import best_weights, size_name
+from .dataset import Dataset
+from .do_no_harm import leave_uncalibrated_if_in_doubt, make_selection
+from .engine import Tree
+from .held_out import HeldOutRows
+from .settings import depth_limit
 
 # The numbers of rows below which a node may be left whole; the first leaves the root.
 SIZES = np.array([np.inf, 960.0, 240.0, 60.0, 16.0, 4.0])
+# Every other tree may split on the scores, too.
 _KINDS = ("", ", splits on scores too")
 
 
 @dataclass(frozen=True)
-class Blend:
-    """Shares of the sizes for both kinds of trees, and why they were chosen."""
+class ForestSettings:
+    """How a forest is grown and averaged; see `CalibrationForest`."""
 
-    selection: Selection
-    shares: Floats
-    """Kinds x sizes."""
+    seeds: npt.NDArray[np.int64]
+    """The seed of every tree."""
+    max_features: tuple[int, int]
+    """How many columns a split may choose from: of attributes, and of attributes and scores."""
+    l2_regularization: float
+    min_samples_leaf: float
+    max_depth: int | None
+    max_bins: int
+    scoring: str
+    do_no_harm: bool
 
-    def tree_shares(self, n_trees: npt.NDArray[np.intp]) -> Floats:
-        """The shares of one tree."""
-        return self.shares / np.maximum(n_trees, 1)[:, np.newaxis]
+
+@dataclass(frozen=True)
+class FittedForest:
+    """A fitted forest, and what was chosen on the way."""
+
+    model: FittedModel
+    selection: Selection | None
+    """None if every row was seen by all trees of a kind, so that nothing could be chosen."""
 
 
-class Blender:
-    """Adds up what trees say about the rows they did not see, and weighs it."""
+def fit_forest(dataset: Dataset, settings: ForestSettings, n_jobs: int | None) -> FittedForest:
+    """Grow trees on bootstrap samples, and weight their sizes by their out-of-bag rows."""
+    sums = _OutOfBagSums(dataset)
+    trees: list[Tree] = []
+    # In their order, whichever is done first, so that sums do not depend on the threads.
+    for number, (structure, models, rows, predictions) in enumerate(
+        _grow_trees(dataset, settings, n_jobs)
+    ):
+        sums.add(number % 2, rows, predictions)
+        trees.append((structure, models))
+    held_out = sums.held_out(settings)
+    weights, selection = _choose_weights(held_out, dataset, settings)
+    n_trees = np.array([(len(trees) + 1) // 2, len(trees) // 2])
+    per_tree = np.hstack([weights / np.maximum(n_trees, 1)[:, np.newaxis], np.zeros((2, 1))])
+    finished = [
+        _core.collapse_tree(*tree, None, SIZES, per_tree[number % 2])
+        for number, tree in enumerate(trees)
+    ]
+    return FittedForest(dataset.model(finished), selection)
 
-    def __init__(self, problem: Problem, objective: str) -> None:
-        self.problem = problem
-        self.objective = objective
-        n_rows = len(problem.labels)
-        n_states = 1 if problem.n_classes == 2 else problem.n_classes
-        self.sums = np.zeros((len(_KINDS), len(SIZES), n_rows, n_states))
-        self.counts = np.zeros((len(_KINDS), n_rows))
+
+def _grow_trees(dataset: Dataset, settings: ForestSettings, n_jobs: int | None) -> Any:
+    training = _core.ShrunkenTraining(dataset.core, dataset.offset, settings.max_bins, False)
+
+    def grow(number: int, seed: int) -> tuple[_core.Structure, _core.FittedNodes, Any, Floats]:
+        return training.bagged(
+            seed,
+            number % 2 == 1,
+            settings.l2_regularization,
+            SIZES,
+            settings.min_samples_leaf,
+            depth_limit(settings.max_depth),
+            settings.max_features[number % 2],
+        )
+
+    run = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")
+    return run(delayed(grow)(number, int(seed)) for number, seed in enumerate(settings.seeds))
+
+
+class _OutOfBagSums:
+    """Adds up what trees predict for the rows they did not see."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset = dataset
+        n_rows = len(dataset.labels)
+        self._sums = np.zeros((len(_KINDS), len(SIZES), n_rows, dataset.n_states))
+        self._counts = np.zeros((len(_KINDS), n_rows))
 
     def add(self, kind: int, rows: npt.NDArray[np.uint32], predictions: Floats) -> None:
-        """Add what a tree says about its out-of-bag rows, at each size."""
-        self.sums[kind][:, rows] += predictions
-        self.counts[kind, rows] += 1
+        """Add what a tree predicts for its out-of-bag rows, at each size."""
+        self._sums[kind][:, rows] += predictions
+        self._counts[kind, rows] += 1
 
-    def finish(self) -> Blend:
-        """Weigh the candidates by the rows that some tree of each kind did not see."""
-        seen = np.asarray((self.counts > 0).all(axis=0))
+    def held_out(self, settings: ForestSettings) -> HeldOutRows | None:
+        """Average the predictions of rows that some tree of each kind did not see, if any."""
+        seen = np.asarray((self._counts > 0).all(axis=0))
         if not seen.any():
-            return self._without_rows()
-        names, candidates = self._candidates(seen)
-        labels = self.problem.labels[seen]
-        weights = None if self.problem.weights is None else self.problem.weights[seen]
-        judge = Judge(labels, weights, self.objective)
-        shares = best_shares(candidates, labels, weights, self.objective)
-        has_raw = self.problem.raw is not None
-        if has_raw:
-            shares = _towards_raw(candidates, shares, judge)
-        selection: Selection = [
-            {
-                "candidate": name,
-                "loss": judge.loss(candidate),
-                "share": float(share),
-                "chosen": bool(share > 0),
-            }
-            for name, candidate, share in zip(names, candidates, shares, strict=True)
-        ]
-        of_trees = shares[1:] if has_raw else shares
-        return Blend(selection, of_trees.reshape(len(_KINDS), -1))
-
-    def _candidates(self, seen: npt.NDArray[np.bool_]) -> tuple[list[str], Floats]:
+            return None
+        data = self._dataset
         names, found = [], []
-        if self.problem.raw is not None:
-            names.append(LEAVE_ALONE)
-            found.append(self.problem.raw[seen])
+        known = data.uncalibrated if settings.do_no_harm else None
+        if known is not None:
+            names.append(UNCALIBRATED)
+            found.append(known[seen])
         for kind, suffix in enumerate(_KINDS):
             for size, rows in enumerate(SIZES):
-                mean = self.sums[kind, size][seen] / self.counts[kind][seen][:, np.newaxis]
+                mean = self._sums[kind, size][seen] / self._counts[kind][seen][:, np.newaxis]
                 names.append(size_name(rows) + suffix)
                 found.append(np.hstack([1.0 - mean, mean]) if mean.shape[1] == 1 else mean)
-        return names, np.array(found)
-
-    def _without_rows(self) -> Blend:
-        """With too few rows to judge: the scores as they are, or the roots."""
-        shares = np.zeros((len(_KINDS), len(SIZES)))
-        has_raw = self.problem.raw is not None
-        if not has_raw:
-            shares[:, 0] = 1.0 / len(_KINDS)
-        name = LEAVE_ALONE if has_raw else size_name(SIZES[0])
-        row: dict[str, Any] = {"candidate": name, "loss": 0.0, "share": 1.0, "chosen": True}
-        return Blend([row], shares)
+        return HeldOutRows(
+            names=tuple(names),
+            probabilities=np.array(found),
+            labels=data.labels[seen],
+            weights=None if data.weights is None else data.weights[seen],
+            scoring=settings.scoring,
+            has_uncalibrated=known is not None,
+        )
 
 
-def _towards_raw(candidates: Floats, shares: Floats, judge: Judge) -> Floats:
-    """Shares that leave to the first candidate, the raw scores, whatever is not better without."""
-    blend, raw = np.tensordot(shares, candidates, 1), np.eye(len(shares))[0]
-    if not judge.helps(candidates[0], blend):
-        return np.asarray(raw)
-    share = judge.lean(candidates[0], blend)
-    return np.asarray(share * raw + (1.0 - share) * shares)
+def _choose_weights(
+    held_out: HeldOutRows | None, dataset: Dataset, settings: ForestSettings
+) -> tuple[Floats, Selection | None]:
+    """Return the weights of the sizes, kinds x sizes, and why."""
+    if held_out is None:
+        # Too few rows to judge by: uncalibrated if that is allowed, otherwise the roots.
+        weights = np.zeros((len(_KINDS), len(SIZES)))
+        if not settings.do_no_harm or dataset.uncalibrated is None:
+            weights[:, 0] = 1.0 / len(_KINDS)
+        return weights, None
+    best = best_weights(held_out)
+    chosen = best
+    if held_out.has_uncalibrated:
+        chosen = leave_uncalibrated_if_in_doubt(held_out, best)
+    of_trees = chosen[int(held_out.has_uncalibrated) :]
+    selection = make_selection(held_out, best, chosen)
+    return of_trees.reshape(len(_KINDS), len(SIZES)), selection

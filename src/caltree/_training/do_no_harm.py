@@ -1,153 +1,82 @@
-"""Do no harm: the choice between leaving the scores alone and calibrating them, by their losses."""
+"""Do no harm: leave scores uncalibrated unless held-out rows show that calibration helps.
+
+Every choice here is between mixtures of the same candidates; see `HeldOut`.
+"""
 
 from __future__ import annotations
 
-import math
-from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any, TypeAlias
-
 import numpy as np
-import numpy.typing as npt
 
-from .._inputs.parameters import Labels
+from .._fitted.selection import Candidate, Selection
+from .._inputs.arrays import Floats
+from .averaging import best_weights
+from .held_out import HeldOut
 
-Floats: TypeAlias = npt.NDArray[np.float64]
-Selection: TypeAlias = list[dict[str, Any]]
-
-OBJECTIVES = ("rmse", "log_loss")
-LEAVE_ALONE, GLOBAL, LOCAL = "leave alone", "global", "local"
-# By how many standard errors calibrated scores must be better before the scores are touched: by
-# either loss, and by more of log loss, of which a few rows may have most.
+# By how many standard errors calibrated probabilities must be better than uncalibrated ones: by
+# both losses, and by more of log loss, of which a few rows may have most.
 DEMANDED = {"rmse": 2.0, "log_loss": 3.0}
 # Up to how many standard errors count for nothing: then the simpler is taken. Where one model for
 # all rows would do, a tree must show more.
 TIE, TIE_WITH_GLOBAL = 0.5, 1.0
-_STEPS_OF_LEANING = 7
-SMALLEST_PROBABILITY = 1e-15
-_LARGEST_LOSS = 1e300
-ROUNDING = 1e-12
+_BISECTIONS = 7
 
 
-def row_losses(probabilities: Floats, labels: Labels, objective: str) -> Floats:
-    """The loss of every row: squared error, mean over classes, or minus log-likelihood."""
-    if objective == "log_loss":
-        likely = probabilities[np.arange(len(labels)), labels]
-        return np.asarray(-np.log(np.maximum(likely, SMALLEST_PROBABILITY)))
-    residuals = probabilities.copy()
-    residuals[np.arange(len(labels)), labels] -= 1.0
-    return np.asarray(np.mean(residuals**2, axis=1))
+def simplest_average(held_out: HeldOut, *, averaging: bool) -> tuple[Floats, Floats]:
+    """Return the weights of a tree's simplest average that is as good as that of all its sizes.
 
-
-def mean_loss(losses: Floats, weights: Floats | None, objective: str) -> float:
-    """RMSE, or log loss."""
-    mean = float(np.average(losses, weights=weights))
-    return mean if objective == "log_loss" else math.sqrt(mean)
-
-
-def standard_errors(worse: Floats, better: Floats, weights: Floats | None) -> float:
-    """By how many standard errors one mean loss exceeds another of the same rows."""
-    difference = worse - better
-    mean = float(np.average(difference, weights=weights))
-    if len(worse) < 2 or abs(mean) <= ROUNDING * float(np.average(worse, weights=weights)):
-        return 0.0
-    # A row of weight 2 counts as two rows.
-    count = np.ones(len(worse)) if weights is None else weights
-    return in_standard_errors(mean, float(count @ (difference - mean) ** 2), float(count.sum()))
-
-
-def in_standard_errors(mean: float, squares: float, total: float) -> float:
-    """A mean of rows, given their squared deviations from it and their total weight."""
-    error = math.sqrt(max(0.0, squares)) / total
-    return mean / error if error > 0.0 else math.copysign(math.inf, mean)
-
-
-class Chooser(ABC):
-    """Compares predictions of the same rows, which none of them was fitted to.
-
-    A prediction is whatever the chooser can judge, and adds up as its probabilities do.
+    The candidates are the sizes, from the root alone to the smallest regions, and the pruned tree.
+    Twice, for the root alone may do: the simplest of more than the root, and of all. Without
+    averaging it is the pruned tree or the root.
     """
-
-    objective: str
-
-    @abstractmethod
-    def loss(self, predictions: Floats) -> float:
-        """RMSE, or log loss."""
-
-    @abstractmethod
-    def excess(self, worse: Floats, better: Floats, objective: str) -> float:
-        """By how many standard errors the mean of one row loss exceeds that of the other."""
-
-    def is_tie(self, simpler: Floats, other: Floats, margin: float = TIE) -> bool:
-        """Whether the simpler prediction is as good as another, but for chance."""
-        return self.excess(simpler, other, self.objective) <= margin
-
-    def helps(self, raw: Floats, calibrated: Floats) -> bool:
-        """Whether calibrated scores are better than raw ones without a doubt.
-
-        By both losses: few mistakes of an almost perfect classifier may sway one of them, but not
-        so easily both.
-        """
-        return all(
-            self.excess(raw, calibrated, objective) > demanded
-            for objective, demanded in DEMANDED.items()
-        )
-
-    def lean(self, raw: Floats, calibrated: Floats) -> float:
-        """The largest share of raw scores that leaves calibrated ones as good, but for chance."""
-        low, high = 0.0, 1.0
-        for _ in range(_STEPS_OF_LEANING):
-            share = (low + high) / 2
-            if self.is_tie(share * raw + (1.0 - share) * calibrated, calibrated):
-                low = share
-            else:
-                high = share
-        return low
+    first, last = int(held_out.has_uncalibrated), len(held_out) - 1
+    alone = np.eye(len(held_out))
+    aim = best_weights(held_out) if averaging else alone[last]
+    averages = (best_weights(held_out, [*range(end), last]) for end in range(first + 1, last))
+    local = next((weights for weights in averages if _is_tie(held_out, weights, aim)), aim)
+    root = alone[first]
+    return local, root if _is_tie(held_out, root, aim, TIE_WITH_GLOBAL) else local
 
 
-@dataclass(frozen=True)
-class Judge(Chooser):
-    """Knows the rows: a prediction is an array of their probabilities."""
+def leave_uncalibrated_if_in_doubt(
+    held_out: HeldOut, weights: Floats, *, averaging: bool = True
+) -> Floats:
+    """Return weights of the candidates, of which the first is uncalibrated.
 
-    labels: Labels
-    weights: Floats | None
-    objective: str
-
-    def losses(self, predictions: Floats) -> Floats:
-        """The loss of every row."""
-        return row_losses(predictions, self.labels, self.objective)
-
-    def loss(self, predictions: Floats) -> float:
-        """RMSE, or log loss."""
-        return mean_loss(self.losses(predictions), self.weights, self.objective)
-
-    def excess(self, worse: Floats, better: Floats, objective: str) -> float:
-        """By how many standard errors the mean of one row loss exceeds that of the other."""
-        higher, lower = (row_losses(p, self.labels, objective) for p in (worse, better))
-        return standard_errors(higher, lower, self.weights)
-
-
-def checked_selection(stored: Any) -> Selection:
-    """A stored selection, or a ValueError."""
-    rows: list[Any] = stored if isinstance(stored, list) else [None]
-    for row in rows:
-        if (
-            not isinstance(row, dict)
-            or set(row) - {"share"} != {"candidate", "loss", "chosen"}
-            or not isinstance(row["candidate"], str)
-            or not isinstance(row["chosen"], bool)
-            or not is_number(row["loss"])
-            or not (is_number(row.get("share", 0.0)) and 0.0 <= row.get("share", 0.0) <= 1.0)
-        ):
-            raise ValueError(
-                "selection of a stored calibrator must list candidates and losses, with shares "
-                "from 0 to 1 if it has any"
-            )
-    if rows and not any(row["chosen"] for row in rows):
-        raise ValueError("selection of a stored calibrator must say what was chosen")
-    return rows
+    All weight goes to the uncalibrated probabilities unless the given average is better by both
+    losses: few mistakes of an almost perfect classifier may sway one of them, but not so easily
+    both. If it is better, the uncalibrated ones get the largest weight that costs nothing.
+    """
+    uncalibrated = np.eye(len(weights))[0]
+    helps = all(
+        held_out.excess(uncalibrated, weights, scoring) > demanded
+        for scoring, demanded in DEMANDED.items()
+    )
+    if not helps:
+        return np.asarray(uncalibrated)
+    if not averaging:
+        return weights
+    low, high = 0.0, 1.0
+    for _ in range(_BISECTIONS):
+        share = (low + high) / 2
+        if _is_tie(held_out, share * uncalibrated + (1.0 - share) * weights, weights):
+            low = share
+        else:
+            high = share
+    return np.asarray(low * uncalibrated + (1.0 - low) * weights)
 
 
-def is_number(value: Any) -> bool:
-    """Whether a stored value can be a loss or a share."""
-    return type(value) in (int, float) and -_LARGEST_LOSS <= value <= _LARGEST_LOSS
+def make_selection(held_out: HeldOut, calibrated: Floats, weights: Floats) -> Selection:
+    """Describe a choice: the best average, and the weights that were chosen."""
+    alone = np.eye(len(held_out))
+    candidates = tuple(
+        Candidate(name, held_out.loss(only), float(weight))
+        for name, only, weight in zip(held_out.names, alone, weights, strict=True)
+    )
+    return Selection(
+        held_out.scoring, candidates, held_out.loss(calibrated), held_out.loss(weights)
+    )
+
+
+def _is_tie(held_out: HeldOut, simpler: Floats, other: Floats, margin: float = TIE) -> bool:
+    """Whether a simpler mixture is as good as another, but for chance."""
+    return held_out.excess(simpler, other, held_out.scoring) <= margin

@@ -1,4 +1,4 @@
-"""The command `caltree`; what it needs beyond the package itself is the extra `cli`."""
+"""The command `caltree`; its further dependencies are the extra `cli`."""
 
 from __future__ import annotations
 

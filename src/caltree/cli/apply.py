@@ -6,7 +6,7 @@ import click
 
 from . import options
 from .command import Command
-from .io.formats import STANDARD, STREAM, Format, of_path
+from .io.formats import STANDARD, STREAM, Format, format_of_path
 
 
 @click.command(cls=Command)
@@ -17,7 +17,7 @@ from .io.formats import STANDARD, STREAM, Format, of_path
     "--prefix",
     default="calibrated_",
     show_default=True,
-    help="What the names of the new columns begin with; the class follows.",
+    help="Prefix of the names of the new columns; the class follows.",
 )
 @options.scores_of_model
 @options.attributes_of_model
@@ -39,22 +39,22 @@ def apply(
 ) -> None:
     r"""Add calibrated probabilities to the rows of TABLE.
 
-    MODEL is what caltree fit (or a calibrator's save) wrote. There is one new column a class,
-    named calibrated_ and the class, such as calibrated_yes. All other columns stay as they are;
-    those of CSV stay text, unless the output has types: then attributes and scores get those that
-    the model learned. Only a few batches of rows are in memory at a time.
+    MODEL is a file that caltree fit (or a calibrator's save) wrote. There is one new column a
+    class, named calibrated_ and the class, such as calibrated_yes. All other columns stay as they
+    are; those of CSV stay text, unless the output has types: then attributes and scores get those
+    that the model learned. Only a few batches of rows are in memory at a time.
 
-    Every column is converted to what the model learned. An empty field or null is missing; among
-    numbers NA, NaN and the like are, too.
+    Every column is converted to the type that the model learned. An empty field or null is
+    missing; among numbers NA, NaN and the like are, too.
 
     \b
     Example:
       caltree apply model.json new.parquet --out calibrated.parquet
     """
     from .io.sources import open_source
-    from .io.streaming import calibrate
     from .io.targets import check_target, check_terminal
     from .models import read_model
+    from .streaming import calibrate
 
     check_target(out, table, model)
     known = read_model(model)
@@ -72,6 +72,6 @@ def apply(
 def _format_of(out: str, given: str | None, source_format: str) -> Format:
     """The format of the output; that of standard output is the input's, Arrow as a stream."""
     if out != STANDARD:
-        return of_path(out, given, "--out-format")
+        return format_of_path(out, given, "--out-format")
     name = given or source_format
     return Format(STREAM if name == "arrow" else name)

@@ -56,7 +56,7 @@ class Columns:
 
 
 def names_between_commas(given: str | None) -> tuple[str, ...] | None:
-    """What an option lists, each name once."""
+    """The names that an option lists, each once."""
     if given is None:
         return None
     return tuple(dict.fromkeys(name.strip() for name in given.split(",") if name.strip()))
@@ -66,7 +66,7 @@ def guess_label(columns: Sequence[str], file: str) -> str:
     """The one column whose name says that it is the label."""
     found = [name for name in columns if name.lower() in LABEL_NAMES]
     if len(found) != 1:
-        raise _not_guessed("column", "is the label", "--label", found, columns, file)
+        raise _guess_error("column", "is the label", "--label", found, columns, file)
     return found[0]
 
 
@@ -83,7 +83,7 @@ def guess_scores(columns: Sequence[str], classes: Sequence[Any], file: str) -> t
             found.append((by_class[1],))
     if len(found) != 1:
         matches = list(dict.fromkeys(name for names in found for name in names))
-        raise _not_guessed("columns", "are the scores", "--scores", matches, columns, file)
+        raise _guess_error("columns", "are the scores", "--scores", matches, columns, file)
     return found[0]
 
 
@@ -129,7 +129,7 @@ def _of_class(columns: Sequence[str], stem: str, label: Any) -> str | None:
     return next((name for name in columns if name.lower() == wanted), None)
 
 
-def _not_guessed(
+def _guess_error(
     which: str, what: str, option: str, found: Sequence[str], columns: Sequence[str], file: str
 ) -> CommandError:
     why = f"it could be {' or '.join(found)}" if found else "no name says so"

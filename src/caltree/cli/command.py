@@ -78,7 +78,7 @@ class Command(click.Command):
 
     def invoke(self, context: click.Context) -> Any:
         """Run it."""
-        with _stopping(), _warnings_in_one_line():
+        with _stop_on_signals(), _warnings_in_one_line():
             return super().invoke(context)
 
 
@@ -100,8 +100,8 @@ def _complain(error: click.ClickException) -> None:
 
 
 @contextmanager
-def _stopping() -> Iterator[None]:
-    """Turn the first signal into an exception; others shall not disturb the tidying up."""
+def _stop_on_signals() -> Iterator[None]:
+    """Turn the first signal into an exception, and ignore others while cleaning up."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

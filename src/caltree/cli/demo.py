@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from .._fitted.files import beside_of, write_whole
+from .._fitted.files import write_atomically
+from .errors import CommandError, writing
+from .io.targets import check_target
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -38,35 +38,20 @@ def demo(output: Path, no_plot: bool) -> None:
     _show(comparison)
     if file_format is not None:
         picture = _draw(comparison, file_format)
-        with _reporting(output):
-            write_whole(output, picture)
+        with writing(str(output)):
+            write_atomically(output, picture)
         click.echo(f"\nReliability diagrams: {output}")
 
 
 def _picture_format(output: Path) -> str:
-    """What kind of picture to write; whatever prevents it is known before the work is done."""
+    """The format of the picture by its ending, checked before any work is done."""
     import matplotlib  # noqa: F401  # asked for before any work is done
 
     ending = output.suffix.lower()
     if ending not in _ENDINGS:
-        raise click.ClickException(
-            f"cannot write {output}: its name must end in .png, .pdf or .svg"
-        )
-    if output.is_dir():
-        raise click.ClickException(f"cannot write {output}: it is a folder")
-    with _reporting(output):
-        beside = beside_of(output)
-        beside.touch(exist_ok=False)
-        beside.unlink()
+        raise CommandError(f"cannot write {output}: its name must end in .png, .pdf or .svg")
+    check_target(str(output))
     return ending.removeprefix(".")
-
-
-@contextmanager
-def _reporting(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise click.ClickException(f"cannot write {path}: {error.strerror}") from None
 
 
 def _compare() -> Comparison:

@@ -15,6 +15,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
+from .._inputs.arrays import Floats
 from ..classifier import CalibratedClassifier
 from ..forest import CalibrationForest
 from ..metrics import log_loss, rmse
@@ -25,7 +26,6 @@ from ..tree import CalibrationTree
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Floats = npt.NDArray[np.float64]
 
 N_TRAINING = 5_000
 N_TEST = 20_000
@@ -196,7 +196,7 @@ def _quality(y: Any, probability: Floats) -> Quality:
 def _with_names(tree: CalibrationTree) -> CalibrationTree:
     """Name the attributes: an array has no names, and the demonstration needs no pandas."""
     stored = tree.to_dict()
-    known = stored["tree"]["attributes"]
+    known = stored["model"]["attributes"]
     known["names"] = list(ATTRIBUTES)
     for column, name in zip(known["columns"], ATTRIBUTES, strict=True):
         column["name"] = name

@@ -29,19 +29,19 @@ class CommandError(click.ClickException):
 
 
 class UnreadableError(ValueError):
-    """What a file holds and should not, with the remedy."""
+    """A file holds something that it should not; the message says the remedy, too."""
 
 
 @contextmanager
 def reading(name: str, file_format: str | None = None) -> Iterator[None]:
-    """Whatever prevents a file from being read, in one line."""
+    """Say in one line why a file cannot be read."""
     try:
         yield
     except (OSError, ValueError, NotImplementedError, EOFError, TypeError) as error:
         if isinstance(error, OSError) and error.errno:
             raise CommandError(f"cannot read {name}: {_reason(error)}") from None
         if isinstance(error, UnreadableError):
-            raise CommandError(f"cannot read {name}: {_in_one_line(error)}") from None
+            raise CommandError(f"cannot read {name}: {in_one_line(error)}") from None
         remedy = "make the file again"
         if file_format is not None:
             remedy = f"if it is not {file_format}, say what it is with --format; else {remedy}"
@@ -50,7 +50,7 @@ def reading(name: str, file_format: str | None = None) -> Iterator[None]:
 
 @contextmanager
 def writing(name: str) -> Iterator[None]:
-    """Whatever prevents a file from being written, in one line."""
+    """Say in one line why a file cannot be written."""
     try:
         yield
     except BrokenPipeError:
@@ -61,11 +61,11 @@ def writing(name: str) -> Iterator[None]:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """What the calibrator refuses, in one line."""
+    """Say in one line what a calibrator refuses."""
     try:
         yield
     except (ValueError, TypeError) as error:
-        raise CommandError(f"cannot {what}: {_in_one_line(error)}") from None
+        raise CommandError(f"cannot {what}: {in_one_line(error)}") from None
     except MemoryError:
         raise CommandError(
             f"cannot {what}: there is not enough memory; use fewer rows or columns"
@@ -75,10 +75,11 @@ def working(what: str) -> Iterator[None]:
 def _reason(error: Exception) -> str:
     number = error.errno if isinstance(error, OSError) else None
     if not number:
-        return _in_one_line(error).rstrip(".")
+        return in_one_line(error).rstrip(".")
     reason = os.strerror(number)
     return f"{reason}; {_REMEDIES[number]}" if number in _REMEDIES else reason
 
 
-def _in_one_line(error: Exception) -> str:
+def in_one_line(error: Exception) -> str:
+    """The message of an error without line breaks."""
     return " ".join(str(error).split())

@@ -1,13 +1,27 @@
-"""`caltree evaluate`: what calibration is worth on rows that were held out."""
+"""`caltree evaluate`: metrics before and after calibration, on held-out rows."""
 
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..metrics import brier_score, expected_calibration_error, log_loss, rmse
 from . import options
 from .command import Command
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_METRICS = {
+    "rmse": ("RMSE", rmse),
+    "brier_score": ("Brier score", brier_score),
+    "log_loss": ("log loss", log_loss),
+    "expected_calibration_error": ("calibration error", expected_calibration_error),
+}
+
+Figures = dict[str, dict[str, float]]
 
 
 @click.command(cls=Command)
@@ -40,22 +54,45 @@ def evaluate(
     """
     from .errors import working
     from .io.sources import open_source
-    from .measures import as_table, measured
+    from .model_rows import label_and_weight, predict_labelled
     from .models import read_model
-    from .rows import judge, label_and_weight
 
     known = read_model(model)
     columns = known.with_columns(scores, attributes)
     with open_source(table, format) as source:
-        judged = judge(known, label_and_weight(columns, source, label, weight), source)
+        found = predict_labelled(known, label_and_weight(columns, source, label, weight), source)
     with working(f"measure {table}"):
         classes = known.calibrator.classes_
-        figures = measured(judged.y, judged.before, judged.after, classes, judged.weights)
+        figures = measure(found.y, found.before, found.after, classes, found.weights)
     if as_json:
-        found = {"model": model, "table": table, "rows": len(judged.y), "measures": figures}
-        click.echo(json.dumps(found, indent=2))
+        plain = {"model": model, "table": table, "rows": len(found.y), "measures": figures}
+        click.echo(json.dumps(plain, indent=2))
         return
     from rich.console import Console
 
-    click.echo(f"{len(judged.y):,} rows of {table}:")
+    click.echo(f"{len(found.y):,} rows of {table}:")
     Console().print(as_table(figures))
+
+
+def measure(y: Any, before: Any, after: Any, classes: Any, weights: Any) -> Figures:
+    """Every metric of the uncalibrated and of the calibrated probabilities."""
+    return {
+        name: {
+            "uncalibrated": metric(y, before, labels=classes, sample_weight=weights),
+            "calibrated": metric(y, after, labels=classes, sample_weight=weights),
+        }
+        for name, (_, metric) in _METRICS.items()
+    }
+
+
+def as_table(figures: Figures) -> Table:
+    """The metrics as a table for the terminal."""
+    from rich.table import Table
+
+    table = Table("lower is better")
+    table.add_column("uncalibrated", justify="right")
+    table.add_column("calibrated", justify="right")
+    for name, (title, _) in _METRICS.items():
+        row = figures[name]
+        table.add_row(title, f"{row['uncalibrated']:.4f}", f"{row['calibrated']:.4f}")
+    return table

@@ -2,13 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 
+from .. import (
+    CalibrationForest,
+    CalibrationTree,
+    IsotonicScaling,
+    PlattScaling,
+    PublishedCalibrationTree,
+)
+from .._inputs.scores import ScoreKind
 from . import options
-from .columns import GUESSES
+from .columns import (
+    GUESSES,
+    Columns,
+    check_number,
+    check_order,
+    class_in_name,
+    guess_label,
+    guess_scores,
+)
 from .command import Command
+from .errors import CommandError, working
+from .evaluate import as_table, measure
+from .io.targets import check_target
+from .models import write_model
+from .report import check_report, write_report
+
+if TYPE_CHECKING:
+    from .io.sources import Source
+    from .model_rows import LabelledRows
 
 CALIBRATORS = ("tree", "forest", "platt", "isotonic", "published")
 _DEFAULT_HOLDOUT = 0.2
@@ -61,7 +88,7 @@ Examples:
     help="auto: probabilities if all are from 0 to 1 and those of a row sum to 1, else margins.",
 )
 @click.option(
-    "--objective",
+    "--scoring",
     type=click.Choice(["rmse", "log_loss"]),
     help="The loss by which a tree or forest chooses; rmse by default.",
 )
@@ -84,9 +111,7 @@ Examples:
 @options.n_jobs
 @options.quiet
 def fit(**given: Any) -> None:
-    """Fit a calibrator; the help is given to the option above, since it is put together."""
-    from .fitting import Request, carry_out
-
+    """Fit a calibrator; the decorator has the help, which is put together."""
     if given["holdout"] is None:
         given["holdout"] = _DEFAULT_HOLDOUT if given["report"] else 0.0
     if given["report"] and not given["holdout"]:
@@ -94,9 +119,9 @@ def fit(**given: Any) -> None:
             "--report is about rows held out; give --holdout a share above 0",
             click.get_current_context(),
         )
-    if given["objective"] and given["kind"] not in ("tree", "forest"):
+    if given["scoring"] and given["kind"] not in ("tree", "forest"):
         raise click.UsageError(
-            f"--calibrator {given['kind']} has no --objective; leave it out",
+            f"--calibrator {given['kind']} has no --scoring; leave it out",
             click.get_current_context(),
         )
     if given["score_type"] != "auto" and given["kind"] == "isotonic":
@@ -106,3 +131,208 @@ def fit(**given: Any) -> None:
             click.get_current_context(),
         )
     carry_out(Request(**given))
+
+
+@dataclass(frozen=True)
+class Request:
+    """The options of the command."""
+
+    table: str
+    out: str
+    label: str | None
+    scores: tuple[str, ...] | None
+    attributes: tuple[str, ...] | None
+    exclude: tuple[str, ...] | None
+    categorical: tuple[str, ...] | None
+    weight: str | None
+    kind: str
+    score_type: str
+    scoring: str | None
+    random_state: int | None
+    holdout: float
+    report: str | None
+    format: str | None
+    n_jobs: int | None
+    quiet: bool
+
+
+def carry_out(request: Request) -> None:
+    """Read, fit, write, and say what was done."""
+    from .io.sources import open_source
+    from .progress import busy
+
+    check_target(request.out, request.table)
+    if request.report is not None:
+        check_report(request.report)
+        check_target(request.report, request.table, request.out)
+    with open_source(request.table, request.format) as source:
+        columns, rows = read_training(request, source)
+    fitted_to, held_out = _split(rows, request)
+    calibrator = make_calibrator(request, columns)
+    with busy("Fitting ...", quiet=request.quiet), working(f"fit to {source.name}"):
+        calibrator.fit(
+            fitted_to.table, fitted_to.y, fitted_to.scores, sample_weight=fitted_to.weights
+        )
+    if "n_jobs" in calibrator.get_params():
+        calibrator.set_params(n_jobs=None)  # a matter of this machine
+    if request.report is not None and held_out is not None:
+        write_report(calibrator, held_out, request.report, title=source.name)
+    write_model(calibrator, columns, request.out)
+    if not request.quiet:
+        _print_summary(request, calibrator, columns, fitted_to, held_out)
+
+
+def read_training(request: Request, source: Source) -> tuple[Columns, LabelledRows]:
+    """The rows to learn from, and which columns they are in."""
+    from .io import convert
+    from .io.convert import Where
+    from .model_rows import LabelledRows, whole_table
+
+    label = request.label or guess_label(source.columns, source.name)
+    named = [name for name in (label, request.weight) if name is not None]
+    source.check(*named, *(request.scores or ()), *(request.attributes or ()))
+    batch = whole_table(source)
+    y = convert.labels(batch.column(label), Where(source.name, label), is_text=source.is_text)
+    classes = np.unique(y).tolist()
+    if len(classes) < 2:
+        raise CommandError(
+            f"{source.name}: the column {label!r} holds the one class {classes[0]} only; a "
+            "calibrator needs rows of two classes or more"
+        )
+    scores = request.scores or guess_scores(
+        [name for name in source.columns if name not in named], classes, source.name
+    )
+    check_number(scores, classes)
+    check_order(scores, classes)
+    _warn_of_first_class(scores, classes)
+    columns = _columns(request, source, label, scores)
+    places = [Where(source.name, name) for name in scores]
+    matrix = convert.scores([batch.column(name) for name in scores], places, request.score_type)
+    weight = request.weight
+    weights = None
+    if weight is not None:
+        weights = convert.weights(batch.column(weight), Where(source.name, weight))
+    return columns, LabelledRows(_attributes(request, columns, source, batch), y, matrix, weights)
+
+
+def make_calibrator(request: Request, columns: Columns) -> Any:
+    """The calibrator that was asked for, unfitted."""
+    shared: dict[str, Any] = {"score_type": request.score_type, "n_jobs": request.n_jobs or -1}
+    if request.scoring is not None:
+        shared["scoring"] = request.scoring
+    if request.categorical is not None:
+        shared["categorical_features"] = list(request.categorical)
+    seed = request.random_state
+    if request.kind == "platt":
+        return PlattScaling(score_type=shared["score_type"])
+    if request.kind == "isotonic":
+        return IsotonicScaling()
+    if request.kind == "forest":
+        return CalibrationForest(random_state=seed or 0, **shared)
+    make = PublishedCalibrationTree if request.kind == "published" else CalibrationTree
+    return make(random_state=seed, **shared)
+
+
+def _columns(request: Request, source: Source, label: str, scores: tuple[str, ...]) -> Columns:
+    """The columns by role; without --attributes, all columns without another role are used."""
+    taken = {label, *scores, request.weight, *(request.exclude or ())}
+    source.check(*(request.exclude or ()))
+    attributes = request.attributes or tuple(n for n in source.columns if n not in taken)
+    twice = [name for name in attributes if name in taken]
+    if twice:
+        raise CommandError(
+            f"--attributes names {twice[0]}, which is the label, a score, the weight or excluded; "
+            "name it once"
+        )
+    if request.kind in ("platt", "isotonic"):
+        attributes = ()
+    elif not attributes:
+        raise CommandError(
+            f"{source.name} has no column left for an attribute; give a table that has some or "
+            "use --calibrator platt or isotonic"
+        )
+    unknown = [name for name in request.categorical or () if name not in attributes]
+    if unknown:
+        raise CommandError(
+            f"--categorical names {unknown[0]}, which is no attribute; these are "
+            f"{', '.join(attributes) or 'none'}"
+        )
+    return Columns(scores, attributes, label, request.weight)
+
+
+def _attributes(request: Request, columns: Columns, source: Source, batch: Any) -> Any:
+    if not columns.attributes:
+        return None
+    import pyarrow as pa
+
+    from .io import convert
+    from .io.convert import Where
+
+    found = {}
+    for name in columns.attributes:
+        column, where = batch.column(name), Where(source.name, name)
+        if name in (request.categorical or ()) and source.is_text:
+            found[name] = convert.texts(column, where)
+        elif source.is_text:
+            found[name] = convert.guess_type(column, where)
+        else:
+            found[name] = convert.as_given(column, where)
+        convert.check_finite(found[name], where)
+    return pa.table(found)
+
+
+def _warn_of_first_class(scores: tuple[str, ...], classes: list[Any]) -> None:
+    first, second = map(str, classes[:2])
+    if len(scores) == 1 and class_in_name(scores[0], classes) == first:
+        click.echo(
+            f"caltree: warning: the one column of scores, {scores[0]}, is taken for the scores of "
+            f"{second}, the second class",
+            err=True,
+        )
+
+
+def _split(rows: LabelledRows, request: Request) -> tuple[LabelledRows, LabelledRows | None]:
+    if not request.holdout:
+        return rows, None
+    from sklearn.model_selection import train_test_split
+
+    with working("hold out rows"):
+        kept, held_out = train_test_split(
+            np.arange(len(rows.y)),
+            test_size=request.holdout,
+            stratify=rows.y,
+            random_state=request.random_state or 0,
+        )
+    return rows.take(np.sort(kept)), rows.take(np.sort(held_out))
+
+
+def _print_summary(
+    request: Request,
+    calibrator: Any,
+    columns: Columns,
+    rows: LabelledRows,
+    held_out: LabelledRows | None,
+) -> None:
+    from rich.console import Console
+
+    classes = calibrator.classes_.tolist()
+    of = f" of {classes[1]}" if len(columns.scores) == 1 else ""
+    lines = [
+        f"Fitted {type(calibrator).__name__} to {len(rows.y):,} rows of {request.table}.",
+        f"  label       {columns.label}: {', '.join(map(str, classes))}",
+        f"  scores      {', '.join(columns.scores)}, taken as {calibrator.score_type_}{of}",
+    ]
+    if columns.attributes:
+        lines.append(f"  attributes  {', '.join(columns.attributes)}")
+    if columns.weight is not None:
+        lines.append(f"  weight      {columns.weight}")
+    click.echo("\n".join(lines), err=True)
+    if held_out is not None:
+        before = ScoreKind(len(classes), calibrator.score_type_).uncalibrated(held_out.scores)
+        after = calibrator.predict_proba(held_out.table, held_out.scores)
+        figures = measure(held_out.y, before, after, calibrator.classes_, held_out.weights)
+        click.echo(f"On {len(held_out.y):,} rows held out:", err=True)
+        Console(stderr=True).print(as_table(figures))
+    if request.report is not None:
+        click.echo(f"Report: {request.report}", err=True)
+    click.echo(f"Model: {request.out}", err=True)

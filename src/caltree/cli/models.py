@@ -9,14 +9,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import CalibrationForest, CalibrationTree, IdentityCalibrator, IsotonicScaling, PlattScaling
-from .._attribute_base import AttributeCalibrator
+from .. import (
+    CalibrationForest,
+    CalibrationTree,
+    IdentityCalibrator,
+    IsotonicScaling,
+    PlattScaling,
+    PublishedCalibrationTree,
+)
 from .._base import Calibrator
 from .._fitted import storage
-from .._fitted.files import write_whole
+from .._fitted.files import write_atomically
 from .._inputs.attributes import Attributes
+from .._model_base import fitted_attributes
 from .columns import Columns
-from .errors import CommandError, reading, writing
+from .errors import CommandError, in_one_line, reading, writing
 from .io.formats import STANDARD
 
 _PACKAGE = "caltree."
@@ -24,6 +31,7 @@ _KINDS: dict[str, type[Calibrator]] = {
     f"{_PACKAGE}{kind.__name__}": kind
     for kind in (
         CalibrationTree,
+        PublishedCalibrationTree,
         CalibrationForest,
         PlattScaling,
         IsotonicScaling,
@@ -34,7 +42,7 @@ _KINDS: dict[str, type[Calibrator]] = {
 
 @dataclass(frozen=True)
 class Model:
-    """What a model file holds."""
+    """The content of a model file."""
 
     path: str
     calibrator: Calibrator
@@ -48,10 +56,8 @@ class Model:
 
     @property
     def attributes(self) -> Attributes | None:
-        """What was learned about the attributes; None if the calibrator looks at none."""
-        if not isinstance(self.calibrator, AttributeCalibrator):
-            return None
-        return self.calibrator._attributes()
+        """The attributes as the calibrator learned them; None if it uses none."""
+        return fitted_attributes(self.calibrator)
 
     def with_columns(
         self, scores: tuple[str, ...] | None, attributes: tuple[str, ...] | None
@@ -95,22 +101,21 @@ class Model:
 
 
 def read_model(path: str) -> Model:
-    """Read a model file, of whatever kind of calibrator."""
+    """Read a model file of any kind of calibrator."""
     with reading(path):
-        text = Path(path).read_bytes()
+        content = Path(path).read_bytes()
     try:
-        stored = storage.read_json(path)
-        kind = stored.get("format") if isinstance(stored, dict) else None
-        if not isinstance(kind, str) or kind not in _KINDS:
-            raise ValueError(_wrong_kind(kind))
-        calibrator = _KINDS[kind].from_dict(stored)
+        stored = _parse(content)
         columns = stored.get("columns")
-        return Model(path, calibrator, None if columns is None else Columns.from_dict(columns))
+        return Model(
+            path,
+            _KINDS[stored["format"]].from_dict(stored),
+            None if columns is None else Columns.from_dict(columns),
+        )
     except ValueError as error:
-        what = "it is empty" if not text.strip() else " ".join(str(error).split())
-        what = what.replace(f"{path} is no stored calibrator:", "it is no JSON:")
-        remedy = "" if ";" in what else "; make it with caltree fit"
-        raise CommandError(f"cannot use {path} as a model: {what}{remedy}") from None
+        reason = in_one_line(error)
+        remedy = "" if ";" in reason else "; make it with caltree fit"
+        raise CommandError(f"cannot use {path} as a model: {reason}{remedy}") from None
 
 
 def write_model(calibrator: Calibrator, columns: Columns, path: str) -> None:
@@ -123,10 +128,22 @@ def write_model(calibrator: Calibrator, columns: Columns, path: str) -> None:
             stream.write(content)
             stream.flush()
         else:
-            write_whole(Path(path), content)
+            write_atomically(Path(path), content)
 
 
-def _wrong_kind(kind: Any) -> str:
-    if isinstance(kind, str) and kind.startswith(_PACKAGE):
-        return f"this caltree knows no {kind}"
-    return f"its format is {reprlib.repr(kind)}" if kind is not None else "it says no format"
+def _parse(content: bytes) -> dict[str, Any]:
+    """The JSON object of a model file of a known format; ValueError on anything else."""
+    if not content.strip():
+        raise ValueError("it is empty")
+    try:
+        stored = storage.parse_json(content)
+    except ValueError as error:
+        raise ValueError(f"it is no JSON: {error}") from None
+    kind = stored.get("format") if isinstance(stored, dict) else None
+    if kind is None:
+        raise ValueError("it says no format")
+    if not isinstance(kind, str) or not kind.startswith(_PACKAGE):
+        raise ValueError(f"its format is {reprlib.repr(kind)}")
+    if kind not in _KINDS:
+        raise ValueError(f"this caltree knows no {kind}")
+    return dict(stored)

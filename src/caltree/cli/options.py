@@ -28,7 +28,7 @@ def names_option(name: str, text: str) -> Decorator:
 
 
 def format_option(name: str, of: str) -> Decorator:
-    """An option that says the format of `of`, whatever its name."""
+    """An option for the format of a file, whatever its name."""
     text = f"The format of {of}, whatever its name."
     return click.option(name, type=click.Choice(CHOICES), help=text)
 

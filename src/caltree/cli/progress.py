@@ -1,4 +1,4 @@
-"""Signs of life on standard error, for those who watch."""
+"""Progress of long work, on standard error."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 
 @contextmanager
 def progress(what: str, n_rows: int | None, *, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """A bar of rows; without their number, a count. Silent unless on a terminal."""
+    """A progress bar, or a count of rows if there is no total. Silent unless on a terminal."""
     console = Console(stderr=True)
     columns = [
         TextColumn("{task.description}"),
@@ -28,7 +28,7 @@ def progress(what: str, n_rows: int | None, *, quiet: bool) -> Iterator[Callable
 
 @contextmanager
 def busy(what: str, *, quiet: bool) -> Iterator[None]:
-    """Something that moves while work is done. Silent unless on a terminal."""
+    """A spinner while work is done. Silent unless on a terminal."""
     console = Console(stderr=True, quiet=quiet)
     with console.status(what):
         yield

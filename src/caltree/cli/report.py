@@ -46,9 +46,9 @@ def report(
     """
     from .io.sources import open_source
     from .io.targets import check_target
+    from .model_rows import label_and_weight, read_labelled
     from .models import read_model
     from .progress import busy
-    from .rows import label_and_weight, read_labelled
 
     check_report(out)
     check_target(out, table, model)
@@ -63,7 +63,7 @@ def report(
 
 
 def check_report(out: str) -> None:
-    """Ask for what a report needs before any work is done."""
+    """Check that a report can be made, before any work is done."""
     from ..report import report  # noqa: F401  # asked for before any work is done
 
     if Path(out).suffix.lower() not in (".html", ".htm"):

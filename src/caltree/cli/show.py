@@ -1,4 +1,4 @@
-"""`caltree show`: what a model is."""
+"""`caltree show`: a model in words or as JSON."""
 
 from __future__ import annotations
 
@@ -7,10 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .. import (
+    CalibrationForest,
+    CalibrationTree,
+    IsotonicScaling,
+    PlattScaling,
+    PublishedCalibrationTree,
+)
+from .._fitted.selection import Selection
 from . import options
 from .command import Command
 
 if TYPE_CHECKING:
+    from .._base import Calibrator
+    from .._model_base import AttributeCalibrator
     from .models import Model
 
 _MOST_NAMES = 8
@@ -26,63 +36,85 @@ _MOST_NAMES = 8
 )
 @options.as_json
 def show(model: str, max_depth: int | None, as_json: bool) -> None:
-    """Say what a model is, what was chosen, and show its tree.
+    """Describe a model and its choices, and show its tree.
 
-    S is a score as log-odds; the probabilities of a node are the softmax of its F, and a node with
-    a share has that say in the average over the way from the root to a leaf.
+    S is a score as log-odds; the probabilities of a node are the softmax of its F, and a node
+    with a weight has that weight in the average over the way from the root to a leaf.
     """
     from .models import read_model
 
     known = read_model(model)
-    found = described(known)
+    found = describe(known)
     if as_json:
         click.echo(json.dumps(found, indent=2))
         return
     click.echo("\n".join(_in_words(found)))
-    to_text = getattr(known.calibrator, "to_text", None)
-    if to_text is not None:
-        click.echo(f"\n{to_text(max_depth=max_depth)}")
+    match known.calibrator:
+        case CalibrationTree() | PublishedCalibrationTree() as tree:
+            click.echo(f"\n{tree.to_text(max_depth=max_depth)}")
+        case CalibrationForest(selection_=Selection() as selection):
+            click.echo(f"\n{selection.to_text()}")
 
 
-def described(model: Model) -> dict[str, Any]:
+def describe(model: Model) -> dict[str, Any]:
     """A model as plain values."""
     calibrator = model.calibrator
-    found: dict[str, Any] = {
+    return {
         "kind": type(calibrator).__name__,
         "classes": model.classes,
         "score_type": calibrator.score_type_,
         "n_scores": calibrator.n_scores_,
         "columns": None if model.columns is None else model.columns.to_dict(),
         "params": {name: v for name, v in calibrator.get_params().items() if _is_plain(v)},
+        **_describe_fit(calibrator),
     }
-    learned = model.attributes
-    if learned is not None:
-        importances = calibrator.feature_importances_.tolist()
-        found["attributes"] = [
-            {
-                "name": attribute.name,
-                "categories": None if attribute.categories is None else list(attribute.categories),
-                "importance": importance,
-            }
-            for attribute, importance in zip(learned.columns, importances, strict=True)
-        ]
-    for name in ("selection", "levels", "splits", "boosting_iterations", "pruning_alpha"):
-        if hasattr(calibrator, f"{name}_"):
-            found[name] = getattr(calibrator, f"{name}_")
-    return found | _size(calibrator)
 
 
-def _size(calibrator: Any) -> dict[str, Any]:
-    if hasattr(calibrator, "tree_"):
-        return {"n_leaves": calibrator.get_n_leaves(), "depth": calibrator.get_depth()}
-    if hasattr(calibrator, "forest_"):
-        return {"n_trees": calibrator.forest_.n_trees}
-    if hasattr(calibrator, "slopes_"):
-        slopes, intercepts = calibrator.slopes_.tolist(), calibrator.intercepts_.tolist()
-        return {"slopes": slopes, "intercepts": intercepts}
-    if hasattr(calibrator, "thresholds_"):
-        return {"corners": [len(corners) for corners in calibrator.thresholds_]}
-    return {}
+def _describe_fit(calibrator: Calibrator) -> dict[str, Any]:
+    """The choices and the size of a fitted calibrator, by its kind."""
+    match calibrator:
+        case CalibrationTree():
+            return {**_describe_tree(calibrator), "criterion": calibrator.criterion_}
+        case PublishedCalibrationTree():
+            iterations = calibrator.boosting_iterations_
+            return {**_describe_tree(calibrator), "boosting_iterations": iterations}
+        case CalibrationForest():
+            return {**_describe_model(calibrator), "n_trees": calibrator.model_.n_trees}
+        case PlattScaling():
+            slopes, intercepts = calibrator.slopes_.tolist(), calibrator.intercepts_.tolist()
+            return {"slopes": slopes, "intercepts": intercepts}
+        case IsotonicScaling():
+            return {"corners": [len(corners) for corners in calibrator.thresholds_]}
+        case _:
+            return {}
+
+
+def _describe_tree(tree: CalibrationTree | PublishedCalibrationTree) -> dict[str, Any]:
+    return {
+        **_describe_model(tree),
+        "ccp_alpha": tree.ccp_alpha_,
+        "n_leaves": tree.get_n_leaves(),
+        "depth": tree.get_depth(),
+    }
+
+
+def _describe_model(calibrator: AttributeCalibrator) -> dict[str, Any]:
+    selection = calibrator.selection_
+    importances = calibrator.feature_importances_.tolist()
+    attributes = [
+        {
+            "name": attribute.name,
+            "categories": None if attribute.categories is None else list(attribute.categories),
+            "importance": importance,
+        }
+        for attribute, importance in zip(
+            calibrator.model_.attributes.columns, importances, strict=True
+        )
+    ]
+    return {
+        "attributes": attributes,
+        "selection": None if selection is None else selection.to_dict(),
+    }
 
 
 def _in_words(found: dict[str, Any]) -> list[str]:
@@ -105,10 +137,6 @@ def _in_words(found: dict[str, Any]) -> list[str]:
     for name in sizes:
         if name in found:
             lines.append(f"{titles.get(name, name):<10}  {_numbers_in_words(found[name])}")
-    if found["kind"] == "CalibrationForest":
-        lines += ["", "Out-of-bag loss and share:"]
-        for row in found["selection"]:
-            lines.append(f"    {row['candidate']:<40}  {row['loss']:.4f}  {row['share']:.2f}")
     return lines
 
 

@@ -18,10 +18,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import classifier
 from .._base import Calibrator
-from .._classifier.absent_classes import all_classes, present_classes, scores_of
-from .._classifier.metadata import routed, weights_of_calibration
-from .._classifier.out_of_fold import Classes, Floats, Method, refuse_pairs, score_kind
-from .._fitted.fingerprint import Sketch, Smallest, table_hashes
+from .._classifier.absent_classes import all_classes, present_classes, take_classes
+from .._classifier.estimators import is_frozen, refuse_pairwise_margins
+from .._classifier.metadata import calibrator_weights, route_metadata
+from .._classifier.response import Method, combined_score_type
+from .._fitted.fingerprint import Fingerprint, SmallestHashes, table_hashes
+from .._inputs.arrays import Classes, Floats
 from .._inputs.folds import check_folds
 from .._inputs.indexing import Columns, take_rows
 from .._inputs.parameters import check_count
@@ -53,10 +55,10 @@ class CalibratedClassifier(classifier.CalibratedClassifier):
         it was trained on.
     calibrator : calibrator, optional
         `caltree.dask.CalibrationTree()` by default.
-    cv : int or "prefit", default=5
+    cv : int, default=5
         The number of folds of the out-of-fold scores. The number of a row decides which fold it
-        is in. "prefit" says that the classifier is fitted already.
-    score_method : {"auto", "predict_proba", "decision_function"}, default="auto"
+        is in.
+    response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
         Where the scores come from; "auto" prefers probabilities.
     attributes : list of names or indices, boolean mask, slice or callable, optional
         The columns of `X` that the calibrator sees; all by default. A callable is given a table
@@ -70,13 +72,13 @@ class CalibratedClassifier(classifier.CalibratedClassifier):
         Fitted to all rows, or frozen.
     calibrator_ : calibrator
         Fitted to the out-of-fold scores.
-    score_methods_ : list of str
+    response_methods_ : list of str
         The method that gives the scores.
     n_features_in_ : int
         The number of columns of `X`, if the classifier says so.
     feature_names_in_ : ndarray of str
         Their names, if the classifier says so.
-    sketch_ : Sketch or None
+    fingerprint_ : Fingerprint or None
         Hashes of a few training rows, by which a report knows them again.
 
     See Also
@@ -112,13 +114,13 @@ class CalibratedClassifier(classifier.CalibratedClassifier):
         calibrator: Any = None,
         *,
         cv: Any = 5,
-        score_method: Literal["auto", "predict_proba", "decision_function"] = "auto",
+        response_method: Literal["auto", "predict_proba", "decision_function"] = "auto",
         attributes: Any = None,
     ) -> None:
         self.estimator = estimator
         self.calibrator = calibrator
         self.cv = cv
-        self.score_method = score_method
+        self.response_method = response_method
         self.attributes = attributes
 
     def fit(  # type: ignore[override]  # there are no groups: the number of a row is its fold
@@ -141,19 +143,19 @@ class CalibratedClassifier(classifier.CalibratedClassifier):
             The fitted classifier.
         """
         estimators, methods = self._check_estimators()
-        method, kind = methods[0], score_kind(methods, self.combine)
+        method, kind = methods[0], combined_score_type(methods, self.combine)
         calibrator = self._check_calibrator(kind)
         given = aligned(X=X, y=y, sample_weight=sample_weight)
         parts = partitions(**given)
         X, y, sample_weight = given["X"], given["y"], given.get("sample_weight")
         client = current_client()
-        columns = Columns.chosen(_without_rows(X), self.attributes)
-        to_train = {} if self._is_ready(self.estimator) else estimators
-        params, _ = routed(self, to_train, 0, sample_weight, None, {})
-        weighting = weights_of_calibration(calibrator, sample_weight)
+        columns = Columns.choose(_without_rows(X), self.attributes)
+        to_train = {} if is_frozen(self.estimator) else estimators
+        params, _ = route_metadata(self, to_train, 0, sample_weight, None, {})
+        weighting = calibrator_weights(calibrator, sample_weight)
         known = _known(client, {**parts, "X": partitions(X=_chosen(columns, X))["X"]})
         classes = all_classes(known.classes, () if to_train else (self.estimator,))
-        refuse_pairs(estimators.values(), methods, len(classes))
+        refuse_pairwise_margins(estimators.values(), methods, len(classes))
         present = present_classes(classes, known.classes)
         if to_train:
             check_folds(self.cv, known.n_rows)
@@ -166,21 +168,24 @@ class CalibratedClassifier(classifier.CalibratedClassifier):
             pieces = rows.scores(self.estimator, classes, method)
             trained = clone(self.estimator).fit(X, y, **own_weights)
         else:
-            is_frozen = isinstance(self.estimator, FrozenEstimator)
-            trained = self.estimator if is_frozen else FrozenEstimator(self.estimator)
+            trained = self.estimator
             pieces = lazy_scores(trained, X, classes, method)
         pieces = _of_present(pieces, present, len(classes), kind)
         # The calibrator reads them several times, and they are small.
         scores = joined(client.persist(pieces), [(count, math.nan) for count in known.counts])
         weights = dict.fromkeys(weighting, sample_weight)
         calibrator.fit(_chosen(columns, X), y, scores=scores, **weights)
-        sketch = _sketch(client, X, y, classes)
+        fingerprint = _fingerprint(client, X, y, classes)
         self.classes_ = classes
         self.estimator_ = trained
         self.calibrator_ = calibrator
-        self.score_methods_ = methods
-        self.sketch_ = sketch
-        self._columns, self._present, self._combine = columns, present, self.combine
+        self.response_methods_ = methods
+        self.fingerprint_ = fingerprint
+        self.attribute_columns_, self.present_classes_, self.combine_ = (
+            columns,
+            present,
+            self.combine,
+        )
         self._set_features(trained)
         return self
 
@@ -201,11 +206,11 @@ class CalibratedClassifier(classifier.CalibratedClassifier):
         if not is_dask_collection(X):
             return self.to_local().predict_proba(X)
         local = dask.delayed(self.to_local(), pure=True)
-        kind = score_kind(self.score_methods_, self._combine)
-        scores = lazy_scores(self.estimator_, X, self.classes_, self.score_methods_[0])
+        kind = combined_score_type(self.response_methods_, self.combine_)
+        scores = lazy_scores(self.estimator_, X, self.classes_, self.response_methods_[0])
         rows = zip(partitions(X=X)["X"], scores, strict=True)
         pairs = [(local, x, some, kind) for x, some in rows]
-        return lazy_matrix(_calibrated, pairs, X, len(self.classes_))
+        return lazy_matrix(_calibrate, pairs, X, len(self.classes_))
 
     def predict_log_proba(self, X: Any) -> Any:
         """The logarithms of the calibrated probabilities; minus infinity for 0.
@@ -260,7 +265,7 @@ class CalibratedClassifier(classifier.CalibratedClassifier):
         local = classifier.CalibratedClassifier(
             FrozenEstimator(trained),
             clone(calibrator, safe=False),
-            score_method=self.score_method,
+            response_method=self.response_method,
             attributes=self.attributes,
         )
         given = self.get_params(deep=False)
@@ -277,9 +282,9 @@ class CalibratedClassifier(classifier.CalibratedClassifier):
                 "calibrates several, without Dask"
             )
         estimators, methods = super()._check_estimators()
-        if not self._is_ready(self.estimator):
+        if not is_frozen(self.estimator):
             refuse_ordinary(self.estimator)
-            check_count("cv", self.cv, 2, "'prefit' or ")
+            check_count("cv", self.cv, 2)
         return estimators, methods
 
     def _check_calibrator(self, kind: ScoreType) -> Any:
@@ -344,28 +349,28 @@ def _of_present(
 def _chosen_scores(
     scores: Floats, present: npt.NDArray[np.intp], n_classes: int, kind: ScoreType
 ) -> Floats:
-    return scores_of(scores, present, n_classes, kind) if len(scores) else scores[:, present]
+    return take_classes(scores, present, n_classes, kind) if len(scores) else scores[:, present]
 
 
-def _sketch(client: Client, X: Any, y: Any, classes: Classes) -> Sketch | None:
-    """A sketch of the rows that count, without their scores, which differ from fold to fold."""
+def _fingerprint(client: Client, X: Any, y: Any, classes: Classes) -> Fingerprint | None:
+    """The fingerprint of the kept rows, without their scores, which differ between folds."""
     parts = partitions(X=X, y=y)
     take = dask.delayed(_smallest)
     rows = zip(parts["X"], parts["y"], strict=True)
     found = client.compute([take(x, labels, classes) for x, labels in rows])
-    smallest: Smallest | None = merge(client, found, merge_smallest).result()
-    return None if smallest is None else smallest.sketch()
+    smallest: SmallestHashes | None = merge(client, found, merge_smallest).result()
+    return None if smallest is None else smallest.fingerprint()
 
 
-def _smallest(X: Any, y: Any, classes: Classes) -> Smallest | None:
+def _smallest(X: Any, y: Any, classes: Classes) -> SmallestHashes | None:
     hashes = table_hashes(X, np.searchsorted(classes, np.asarray(y).ravel()))
-    return None if hashes is None else Smallest.of(hashes)
+    return None if hashes is None else SmallestHashes.of(hashes)
 
 
-def _calibrated(
+def _calibrate(
     local: classifier.CalibratedClassifier, X: Any, scores: Floats, kind: ScoreType
 ) -> Floats:
-    return local._calibrated(X, scores, kind) if len(scores) else scores
+    return local._calibrate(X, scores, kind) if len(scores) else scores
 
 
 def _logarithms(probabilities: Floats) -> Floats:

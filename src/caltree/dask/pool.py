@@ -9,88 +9,89 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Sequence
-from copy import copy
 from dataclasses import fields
 from typing import Any, TypeAlias
 
 from dask.sizeof import sizeof
 from distributed import Client, Future, wait
 
-from .._histogram.chunk import Rows, Wholes
-from .._histogram.plan import Plan
-from .._histogram.pool import Finish, Question, total_of
+from .._histogram.chunk import Chunk, Plan
+from .._histogram.pool import Next, Pool, Query, Result, State, Step, Wholes, add_up
 
-Group: TypeAlias = tuple[Rows, ...]
+Group: TypeAlias = tuple[Chunk, ...]
 
-# How many answers are merged at a time.
+# How many sums are merged at a time.
 _AT_ONCE = 8
-# A message up to this size goes along with each question, which spares a step; the scheduler sends
-# a larger one to one worker only, from which the others fetch it.
+# A query up to this size goes along with each task, which spares a step; the scheduler sends a
+# larger one to one worker only, from which the others fetch it.
 _MOST_BYTES_ALONG = 2**14
 
 
-def _size_of_rows(rows: Rows) -> int:
-    """The scheduler shall know how large they are, lest it send them around."""
-    return sum(sizeof(getattr(rows, each.name)) for each in fields(rows))
+def _size_of_chunk(chunk: Chunk) -> int:
+    """Tell the scheduler how large chunks are, lest it send them around."""
+    return sum(sizeof(getattr(chunk, each.name)) for each in fields(chunk))
 
 
-sizeof.register(Rows, _size_of_rows)
+sizeof.register(Chunk, _size_of_chunk)
 
 
-class DaskPool:
+class DaskPool(Pool[State]):
     """Chunks on the workers of a cluster, with the plan that they were made by."""
 
-    def __init__(self, client: Client, plan: Future, chunks: Sequence[Future]) -> None:
+    def __init__(
+        self, client: Client, plan: Future, groups: Sequence[Future], states: Sequence[Any]
+    ) -> None:
         self._client = client
         self._plan = plan
-        self._groups = _grouped(client, chunks)
-        self._states: list[Any] = [None] * len(self._groups)
+        self._groups = groups
+        self._states = states
 
-    def fresh(self) -> DaskPool:
-        """The same chunks, with states of their own."""
-        other = copy(self)
-        other._states = [None] * len(self._groups)
-        return other
+    @classmethod
+    def of_chunks(cls, client: Client, plan: Future, chunks: Sequence[Future]) -> DaskPool[None]:
+        """Group the chunks of each worker; they have no states yet."""
+        groups = _group_by_worker(client, chunks)
+        return DaskPool(client, plan, groups, [None] * len(groups))
 
-    def update(self, question: Question, message: Any = None) -> None:
-        """Put the answer of every chunk in the place of its state."""
-        self._states = self._asked(_updated, question, self._sent(message))
+    def advance(self, step: Step[State, Next]) -> DaskPool[Next]:
+        """Return the same chunks with their next states."""
+        states = self._map(_advance, self._send(step))
+        return DaskPool(self._client, self._plan, self._groups, states)
 
-    def total(self, question: Question, message: Any = None, finish: Finish | None = None) -> Any:
-        """The sum of all answers; or what `finish` makes of it, given the plan and the message."""
-        sent = self._sent(message)
-        answers = merged(self._client, self._asked(_total, question, sent), _sum, _AT_ONCE)
-        total = self._client.submit(_finished, finish, self._plan, sent, *answers, pure=False)
-        return total.result()
+    def total(self, query: Query[State, Result]) -> Result:
+        """Return the result of a query over all chunks."""
+        sent = self._send(query)
+        sums = merge_down(self._client, self._map(_add_up, sent), _sum, _AT_ONCE)
+        result = self._client.submit(_finish, sent, self._plan, *sums, pure=False)
+        found: Result = result.result()
+        return found
 
-    def _asked(self, how: Callable[..., Any], question: Question, sent: Any) -> list[Future]:
-        """The answer of every group."""
-        given = {"question": question, "plan": self._plan, "message": sent}
-        answers: list[Future] = self._client.map(
-            how, self._groups, self._states, pure=False, **given
+    def _map(self, function: Callable[..., Any], sent: Any) -> list[Future]:
+        """Call a function for every group."""
+        futures: list[Future] = self._client.map(
+            function, self._groups, self._states, pure=False, sent=sent, plan=self._plan
         )
-        return answers
+        return futures
 
-    def _sent(self, message: Any) -> Any:
-        """A message as it goes to the groups."""
-        small = len(pickle.dumps(message)) <= _MOST_BYTES_ALONG
-        return message if small else held(self._client, message)
+    def _send(self, value: Any) -> Any:
+        """Return a step or query as it goes to the groups."""
+        small = len(pickle.dumps(value)) <= _MOST_BYTES_ALONG
+        return value if small else hold(self._client, value)
 
 
-def held(client: Client, value: Any) -> Future:
-    """A value that a task holds: were it scattered, it could be lost."""
+def hold(client: Client, value: Any) -> Future:
+    """Return a value that a task holds: were it scattered, it could be lost."""
     return client.submit(_same, value, pure=False)
 
 
 def merge(client: Client, answers: Sequence[Future], function: Callable[..., Any]) -> Future:
-    """What a function makes of several answers, some at a time, wherever they are."""
-    return client.submit(function, *merged(client, answers, function, _AT_ONCE), pure=False)
+    """Merge several answers by a function, some at a time, wherever they are."""
+    return client.submit(function, *merge_down(client, answers, function, _AT_ONCE), pure=False)
 
 
-def merged(
+def merge_down(
     client: Client, answers: Sequence[Future], function: Callable[..., Any], at_most: int
 ) -> list[Future]:
-    """As `merge`, until no more than so many answers are left."""
+    """Merge until no more than so many answers are left."""
     left = list(answers)
     while len(left) > at_most:
         left = [
@@ -100,8 +101,8 @@ def merged(
     return left
 
 
-def _grouped(client: Client, chunks: Sequence[Future]) -> list[Future]:
-    """The chunks of each worker, in as many groups as it has threads."""
+def _group_by_worker(client: Client, chunks: Sequence[Future]) -> list[Future]:
+    """Return the chunks of each worker, in as many groups as it has threads."""
     wait(chunks)
     where = client.who_has(list(chunks))
     of_worker: dict[str, list[Future]] = {}
@@ -124,33 +125,31 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _group(*rows: Rows) -> Group:
-    return rows
+def _group(*chunks: Chunk) -> Group:
+    return chunks
 
 
-def _with_states(group: Group, states: Any) -> list[tuple[Rows, Any]]:
+def _with_states(group: Group, states: Any) -> list[tuple[Chunk, Any]]:
     before = [None] * len(group) if states is None else states
     return list(zip(group, before, strict=True))
 
 
-def _updated(group: Group, states: Any, question: Question, plan: Plan, message: Any) -> Any:
-    pairs = _with_states(group, states)
-    return tuple(question(plan, rows, state, message) for rows, state in pairs)
+def _advance(group: Group, states: Any, sent: Step[Any, Any], plan: Plan) -> tuple[Any, ...]:
+    return tuple(sent.advance(plan, *pair) for pair in _with_states(group, states))
 
 
-def _total(group: Group, states: Any, question: Question, plan: Plan, message: Any) -> Wholes:
-    return total_of(question, plan, _with_states(group, states), message)
+def _add_up(group: Group, states: Any, sent: Query[Any, Any], plan: Plan) -> Wholes:
+    return add_up(sent, plan, _with_states(group, states))
 
 
-def _sum(*answers: Wholes) -> Wholes:
-    if len(answers) == 1:
-        return answers[0]
-    total = answers[0].copy()
-    for answer in answers[1:]:
-        total += answer
+def _sum(*sums: Wholes) -> Wholes:
+    if len(sums) == 1:
+        return sums[0]
+    total = sums[0].copy()
+    for other in sums[1:]:
+        total += other
     return total
 
 
-def _finished(finish: Finish | None, plan: Plan, message: Any, *answers: Wholes) -> Any:
-    total = _sum(*answers)
-    return total if finish is None else finish(plan, total, message)
+def _finish(query: Query[Any, Result], plan: Plan, *sums: Wholes) -> Result:
+    return query.finish(plan, _sum(*sums))

@@ -10,25 +10,24 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from .._fitted.fingerprint import Smallest
-from .._histogram.chunk import Rows
-from .._histogram.plan import Plan
-from .._histogram.prepare import Kind, Part, Sample, make_plan, put_in_bins, sampled
-from .._histogram.surveys import Survey
+from .._fitted.fingerprint import SmallestHashes
+from .._histogram.chunk import Chunk, Plan
+from .._histogram.prepare import Part, Sample, bin_rows, make_plan, sample_rows
+from .._histogram.summaries import TableSummary
+from .._inputs.arrays import Floats
 from .._inputs.attributes import Attributes
 from .._inputs.folds import hashed_folds
 from .._inputs.indexing import count_rows
-from .._inputs.parameters import check_classes, check_weights, labels_of_part, warn_of_few_rows
-from .._inputs.scores import ScoreType, as_score_matrix, resolve_score_type
+from .._inputs.labels import check_classes, check_weights, labels_of_part, warn_of_few_rows
+from .._inputs.scores import ScoreKind, ScoreType, as_score_matrix, resolve_score_type
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 Given: TypeAlias = tuple[Any, Any, Any, Any]
 """Attributes, labels, scores and weights, or None, of a partition."""
 
 
 @dataclass(frozen=True)
 class RowsSeen:
-    """What some partitions tell of all rows."""
+    """Facts about the rows of some partitions."""
 
     counts: tuple[int, ...]
     """The rows of positive weight of each partition."""
@@ -36,14 +35,14 @@ class RowsSeen:
     largest_weight: float
     total_weight: float | None
     """None without weights."""
-    survey: Survey | None
+    summary: TableSummary | None
     """None of no rows."""
 
     def merge(self, other: RowsSeen) -> RowsSeen:
-        """What both tell."""
+        """Return the facts about the rows of both."""
         counts = self.counts + other.counts
-        if self.survey is None or other.survey is None:
-            some = other if self.survey is None else self
+        if self.summary is None or other.summary is None:
+            some = other if self.summary is None else self
             return replace(some, counts=counts)
         texts = {values.dtype.kind in "OU" for values in (self.classes, other.classes)}
         if len(texts) > 1:
@@ -55,34 +54,34 @@ class RowsSeen:
             np.union1d(self.classes, other.classes),
             max(self.largest_weight, other.largest_weight),
             None if self.total_weight is None else self.total_weight + (other.total_weight or 0.0),
-            self.survey.merge(other.survey),
+            self.summary.merge(other.summary),
         )
 
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of all rows before they are put into bins."""
+    """Facts about all rows that are needed before they are put into bins."""
 
     counts: tuple[int, ...]
     classes: npt.NDArray[Any]
     largest_weight: float
-    survey: Survey
+    summary: TableSummary
     attributes: Attributes
     score_type: str
 
     @classmethod
     def of(cls, seen: RowsSeen, score_type: str) -> Known:
-        """What all partitions told."""
-        if seen.survey is None:
+        """Conclude from the rows of all partitions."""
+        if seen.summary is None:
             raise ValueError("X has no row of positive weight; give at least two rows")
         check_classes(seen.classes)
         if seen.total_weight is not None:
             if not math.isfinite(seen.total_weight):
                 raise ValueError("sample_weight sums to infinity; rescale it, e.g. to a mean of 1")
             warn_of_few_rows(np.array([seen.total_weight]))
-        attributes = seen.survey.attributes()
+        attributes = seen.summary.attributes()
         return cls(
-            seen.counts, seen.classes, seen.largest_weight, seen.survey, attributes, score_type
+            seen.counts, seen.classes, seen.largest_weight, seen.summary, attributes, score_type
         )
 
     @property
@@ -98,7 +97,7 @@ class Known:
 def look(
     partition: int, X: Any, y: Any, weights: Any, categorical_features: Any, max_bins: int
 ) -> RowsSeen:
-    """What a partition tells of all rows."""
+    """Look at the rows of a partition."""
     with _Naming(partition):
         n_rows = count_rows(X, "X")
         weight = _weights(weights, n_rows)
@@ -112,12 +111,12 @@ def look(
             np.unique(labels),
             1.0 if kept is None else float(kept.max()),
             None if kept is None else float(kept.sum()),
-            Survey.of(X, keep, kept, categorical_features, max_bins),
+            TableSummary.of(X, keep, kept, categorical_features, max_bins),
         )
 
 
 def merge_seen(*seen: RowsSeen) -> RowsSeen:
-    """What several partitions tell, in their order."""
+    """Merge the facts about several partitions, in their order."""
     return reduce(RowsSeen.merge, seen)
 
 
@@ -141,7 +140,7 @@ def sample_part(partition: int, given: Given, known: Known) -> tuple[Sample, Sco
     with _Naming(partition):
         kind = resolve_score_type(part.scores, len(known.classes), known.score_type)
         first = known.first(partition)
-        sample = sampled(part, first, known.n_rows, known.attributes)
+        sample = sample_rows(part, first, known.n_rows, known.attributes)
         return sample, kind, part.scores.shape[1]
 
 
@@ -158,22 +157,21 @@ def merge_samples(*samples: tuple[Sample, ScoreType, int]) -> tuple[Sample, Scor
 def plan_of(
     sample: tuple[Sample, ScoreType, int],
     known: Known,
-    extremes: str,
     n_judged: int,
-    objective: str,
-) -> tuple[Plan, Attributes, Kind, int]:
+    scoring: str,
+) -> tuple[Plan, Attributes, ScoreKind, int]:
     """How all rows are put into bins."""
     rows, score_type, width = sample
-    kind = Kind(len(known.classes), score_type, extremes)
+    kind = ScoreKind(len(known.classes), score_type)
     plan, attributes = make_plan(
         rows,
-        known.survey,
+        known.summary,
         known.attributes,
         kind,
         n_rows=known.n_rows,
         n_folds=n_judged,
         largest_weight=known.largest_weight,
-        objective=objective,
+        scoring=scoring,
     )
     return plan, attributes, kind, width
 
@@ -191,20 +189,20 @@ def bin_part(
     partition: int,
     given: Given,
     known: Known,
-    planned: tuple[Plan, Attributes, Kind, int],
+    planned: tuple[Plan, Attributes, ScoreKind, int],
     deal: Deal,
-) -> tuple[Rows, Smallest]:
+) -> tuple[Chunk, SmallestHashes]:
     """The rows of a partition in bins, and their smallest hashes."""
     plan, attributes, kind, _ = planned
     part = part_of(partition, given, known.classes)
     fold = hashed_folds(known.first(partition), len(part), deal.n_folds, deal.n_judged, deal.seed)
-    return put_in_bins(part, attributes, plan.bins, kind, fold)
+    return bin_rows(part, attributes, plan.bins, kind, fold)
 
 
-def merge_smallest(*some: Smallest | None) -> Smallest | None:
+def merge_smallest(*some: SmallestHashes | None) -> SmallestHashes | None:
     """The smallest hashes of several partitions; None if some rows have none."""
     known = [few for few in some if few is not None]
-    return reduce(Smallest.merge, known) if len(known) == len(some) else None
+    return reduce(SmallestHashes.merge, known) if len(known) == len(some) else None
 
 
 def _weights(weights: Any, n_rows: int) -> Floats | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import dask
@@ -14,7 +15,8 @@ from distributed import Client
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from .._classifier.out_of_fold import Classes, Floats, Method, class_scores
+from .._classifier.response import Method, check_scores, class_scores
+from .._inputs.arrays import Classes, Floats
 from .._inputs.folds import hashed_folds
 from .._inputs.indexing import count_rows, take_rows
 from .collections import partitions, rebuilt
@@ -51,37 +53,23 @@ def lazy_scores(estimator: Any, X: Any, classes: Classes, method: Method) -> Par
     local = local_classifier(estimator)
     if local is None:
         inner = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
-        said = getattr(inner, method)(X)
-        known = np.asarray(getattr(inner, "classes_", classes))
-        local, X = _Answers(type(inner).__name__, known), said
-    classifier = dask.delayed(local)
+        X, known = getattr(inner, method)(X), np.asarray(getattr(inner, "classes_", classes))
+        name = type(inner).__name__
+        score = partial(check_scores, known=known, classes=classes, method=method, name=name)
+    else:
+        score = partial(class_scores, local, classes=classes, method=method)
+    shared = dask.delayed(score)
     ask = dask.delayed(_scores)
-    return [ask(i, classifier, x, classes, method) for i, x in enumerate(partitions(X=X)["X"])]
+    return [ask(i, shared, x, len(classes)) for i, x in enumerate(partitions(X=X)["X"])]
 
 
-@dataclass(frozen=True)
-class _Answers:
-    """Stands for a classifier that has answered already."""
-
-    name: str
-    classes_: Classes
-
-    def predict_proba(self, answers: Any) -> Any:
-        return answers
-
-    decision_function = predict_proba
-
-
-def _scores(partition: int, classifier: Any, X: Any, classes: Classes, method: Method) -> Floats:
+def _scores(partition: int, score: Callable[[Any], Floats], X: Any, n_classes: int) -> Floats:
     if count_rows(X, "X") == 0:
-        return np.empty((0, len(classes)))
+        return np.empty((0, n_classes))
     try:
-        return class_scores(classifier, X, classes, method)
+        return score(X)
     except ValueError as error:
-        text = str(error)
-        if isinstance(classifier, _Answers):
-            text = text.replace(_Answers.__name__, classifier.name)
-        raise ValueError(f"{text} (in partition {partition})") from error
+        raise ValueError(f"{error} (in partition {partition})") from error
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,13 @@ from distributed import Client, Future
 from sklearn.utils.validation import check_is_fitted
 
 from .. import tree
-from .._histogram.engine import make_tree
+from .._base import FittedRows
+from .._histogram.engine import HistogramEngine
 from .._inputs.folds import check_folds, judged_folds, seed_of
 from .._inputs.parameters import check_count
+from .._training.fit_tree import fit_tree
 from .collections import current_client, lazy_matrix, partitions
-from .pool import DaskPool, held, merge
+from .pool import DaskPool, hold, merge
 from .preparing import (
     Deal,
     Known,
@@ -33,8 +35,8 @@ from .preparing import (
 class CalibrationTree(tree.CalibrationTree):
     """A calibration tree on a Dask cluster.
 
-    As `caltree.CalibrationTree` with ``histograms=True``, whose parameters and attributes it has:
-    the same rows in the same order give the same tree, however they are divided into partitions.
+    It has the parameters and attributes of `caltree.CalibrationTree`, and gives the tree of
+    ``tree_method="hist"`` on the same rows in the same order, however these are partitioned.
     Rows are read three times (to see what there is, to draw a sample, and to put them into bins)
     and stay on their workers, one or two bytes an attribute. What crosses the network is sums, of
     a size that does not depend on the number of rows. What is lost with a worker is made again.
@@ -81,39 +83,32 @@ class CalibrationTree(tree.CalibrationTree):
         CalibrationTree
             The tree itself.
         """
-        self.check_parameters()
-        recipe = self._recipe()
+        self._check_parameters()
+        settings = self._settings()
         parts = partitions(X=X, y=y, scores=scores, sample_weight=sample_weight)
         client = current_client()
         known = self._look(client, parts)
-        n_folds = 0
-        deal = Deal(1, 0, 0)
-        if recipe.needs_folds:
+        n_folds, deal = 0, Deal(1, 0, 0)
+        if settings.needs_folds:
             check_folds(self.cv, known.n_rows)
             n_folds = judged_folds(self.cv, known.n_rows)
             deal = Deal(self.cv, n_folds, seed_of(self.random_state))
-        told = held(client, known)
+        told = hold(client, known)
         given = _tasks(parts, known)
-        sampled = client.compute([dask.delayed(sample_part)(i, rows, told) for i, rows in given])
-        planned = client.submit(
-            plan_of,
-            merge(client, sampled, merge_samples),
-            told,
-            self.extremes,
-            n_folds,
-            recipe.objective,
-            pure=False,
-        )
-        made = client.compute(
+        samples = client.compute([dask.delayed(sample_part)(i, rows, told) for i, rows in given])
+        sample = merge(client, samples, merge_samples)
+        planned = client.submit(plan_of, sample, told, n_folds, settings.scoring, pure=False)
+        binned = client.compute(
             [dask.delayed(bin_part)(i, rows, told, planned, deal) for i, rows in given]
         )
-        smallest = merge(client, _each(client, made, 1), merge_smallest)
-        pool = DaskPool(client, _each(client, [planned], 0)[0], _each(client, made, 0))
-        sketch = smallest.result().sketch()
+        smallest = merge(client, _each(client, binned, 1), merge_smallest)
+        pool = DaskPool.of_chunks(client, _each(client, [planned], 0)[0], _each(client, binned, 0))
+        fingerprint = smallest.result().fingerprint()
         plan, attributes, kind, n_scores = planned.result()
-        del made, sampled
-        tree = make_tree(pool, plan, attributes, recipe)
-        self._take(tree, known.classes, kind.score_type, n_scores, sketch)
+        del binned, samples, sample
+        engine = HistogramEngine(pool, plan, attributes, self._growth())
+        fitted_rows = FittedRows(known.classes, kind.score_type, n_scores, fingerprint)
+        self._set_fitted_tree(fit_tree(engine, settings), fitted_rows)
         return self
 
     def predict_proba(self, X: Any, scores: Any) -> Any:
@@ -150,7 +145,7 @@ class CalibrationTree(tree.CalibrationTree):
         Returns
         -------
         dask array or ndarray of shape (n,)
-            The number of the leaf, an index into the arrays of `tree_`.
+            The number of the leaf, an index into the arrays of `model_`.
         """
         if not is_dask_collection(X):
             return super().apply(X)
@@ -167,23 +162,23 @@ class CalibrationTree(tree.CalibrationTree):
         caltree.CalibrationTree
             A fitted tree.
         """
-        return tree.CalibrationTree.from_dict(self.to_dict())
+        check_is_fitted(self)
+        local = tree.CalibrationTree(**self.get_params())
+        local.__dict__ |= {name: v for name, v in vars(self).items() if name.endswith("_")}
+        return local
 
-    def check_parameters(self) -> None:
-        """Refuse parameters that `fit` would refuse, before there are any data."""
-        super().check_parameters()
-        recipe = self._recipe()
-        if recipe.histograms is False:
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.tree_method == "exact":
             raise ValueError(
-                "caltree.dask.CalibrationTree grows on histograms: it needs node_models='shrunken' "
-                f"and histograms='auto' or True, got node_models={self.node_models!r} and "
-                f"histograms={self.histograms!r}"
+                "caltree.dask.CalibrationTree grows on histograms: it needs tree_method='auto' or "
+                "'hist', got 'exact'"
             )
-        if recipe.needs_folds:
+        if self._settings().needs_folds:
             check_count("cv", self.cv, 2)
 
     def _look(self, client: Client, parts: dict[str, list[Any]]) -> Known:
-        """What is to be known of all rows before they are put into bins."""
+        """Learn the facts about all rows that are needed before they are put into bins."""
         nothing = [None] * len(parts["X"])
         rows = zip(parts["X"], parts["y"], parts.get("sample_weight", nothing), strict=True)
         looked = client.compute(

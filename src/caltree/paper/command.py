@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .._fitted.files import write_whole
+from .._fitted.files import write_atomically
 
 if TYPE_CHECKING:
     import click
@@ -206,9 +206,9 @@ def _write_tables(tables: dict[str, Table], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, table in tables.items():
         for ending, make in (("tex", render.latex), ("csv", render.comma_separated)):
-            write_whole(folder / f"{name}.{ending}", make(table).encode())
+            write_atomically(folder / f"{name}.{ending}", make(table).encode())
     everything = "\n".join(map(render.markdown, tables.values()))
-    write_whole(folder / "tables.md", everything.encode())
+    write_atomically(folder / "tables.md", everything.encode())
 
 
 def _figures() -> click.Command:
@@ -250,7 +250,7 @@ def _figures() -> click.Command:
             ):
                 picture = io.BytesIO()
                 figure.savefig(picture, format=ending)
-                write_whole(output / f"{name}.{ending}", picture.getvalue())
+                write_atomically(output / f"{name}.{ending}", picture.getvalue())
                 click.echo(output / f"{name}.{ending}")
 
     return figures

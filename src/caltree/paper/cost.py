@@ -1,4 +1,4 @@
-"""What the experiments cost: as measured, and what all of them would."""
+"""The cost of the experiments: as measured, and estimated for all of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .render import Cell as Text
 from .render import Table
 from .store import Store
 
-# What a fold takes is taken to be in proportion to this.
+# The time of a fold is taken to be in proportion to this.
 _GROWTH: Mapping[str, Callable[[Size], float]] = {
     "naive_bayes": lambda size: size.rows * size.attributes * size.classes,
     "boosted_stumps": lambda size: size.rows * size.attributes * _problems(size),
@@ -36,19 +36,19 @@ def _rows_and_classes(size: Size) -> float:
 
 
 def _searches(size: Size) -> float:
-    """How many fits to all rows a fold is worth: seven, and 25 points twice on half the rows."""
+    """The number of fits to all rows in a fold: seven, and 25 points twice on half the rows."""
     few = 0.2 if size.rows <= 5000 else 0.1
     fraction = 1.0 if size.classes == 2 else few
     return 7.0 + 50.0 * (fraction / 2.0) ** 2
 
 
 def _problems(size: Size) -> int:
-    """How many two-class problems a data set is."""
+    """The number of two-class problems of a data set."""
     return 1 if size.classes == 2 else size.classes
 
 
 def cost_table(store: Store) -> Table:
-    """Seconds a fold, and what all runs would take one process."""
+    """Seconds a fold, and hours of all runs in one process."""
     rows: list[list[Text]] = [
         [dataset, IN_WORDS[learner], _step_in_words(step), seconds, n_folds, _hours(seconds)]
         for dataset, learner, step, seconds, n_folds in store.costs()
@@ -58,9 +58,9 @@ def cost_table(store: Store) -> Table:
 
 
 def cost_summary(store: Store) -> Table:
-    """What learners and calibrators take in the mean, and what the whole experiment does.
+    """The mean cost of learners and calibrators, and that of the whole experiment.
 
-    What was not measured is said and not guessed.
+    The note names what was not measured; nothing is estimated.
     """
     costs: dict[str, list[float]] = {}
     for _, _, step, seconds, _ in store.costs():
@@ -100,13 +100,13 @@ def _step_in_words(step: str) -> str:
 
 
 def cost_of_all(store: Store) -> Table:
-    """What all 32 data sets would take: as measured where they were, estimated where not."""
+    """The cost of all 32 data sets: measured where they were, estimated elsewhere."""
     measured: dict[tuple[str, str], dict[str, float]] = {}
     for dataset, learner, step, seconds, _ in store.costs():
         measured.setdefault((learner, step), {})[dataset] = seconds
     rows: list[list[Text]] = []
     for (learner, step), by_dataset in sorted(measured.items()):
-        known, guessed = math.fsum(by_dataset.values()), _estimated(step, by_dataset)
+        known, guessed = math.fsum(by_dataset.values()), _estimate(step, by_dataset)
         row: list[Text] = [IN_WORDS[learner], _step_in_words(step), len(by_dataset)]
         rows.append([*row, _hours(known), _hours(guessed), _hours(known, guessed)])
     totals = [math.fsum(float(row[column] or 0) for row in rows) for column in (3, 4, 5)]
@@ -115,7 +115,7 @@ def cost_of_all(store: Store) -> Table:
     return Table("Cost of all data sets", header, rows, _ESTIMATE)
 
 
-def _estimated(step: str, seconds: Mapping[str, float]) -> float:
+def _estimate(step: str, seconds: Mapping[str, float]) -> float:
     """Seconds a fold of each data set that was not measured, in sum."""
     growth = _GROWTH.get(step, _rows_and_classes)
     sizes = {name: growth(size) for name, size in published.sizes().items()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import importlib
 import os
 import warnings
 import zlib
@@ -11,19 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from http.client import HTTPException
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 from urllib.error import URLError
 
 import numpy as np
-import numpy.typing as npt
 
 from .._inputs.parameters import check_choice
+from .data import DataSet, Table, require, to_data_set
+from .generators import led24
 from .published import sizes
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
-
-Floats = npt.NDArray[np.float64]
 
 NAMES = tuple(sizes())
 """The names of the data sets, in the order of the paper."""
@@ -32,36 +27,9 @@ _NUMERIC = ("NUMERIC", "REAL", "INTEGER")
 _MOST_CLASSES = 50
 
 
-@dataclass(frozen=True, eq=False)
-class DataSet:
-    """A data set of the paper."""
-
-    name: str
-    X: DataFrame
-    """The attributes: numeric ones as floats, nominal ones as categoricals with all the declared
-    categories in their declared order; missing values are NaN."""
-    y: npt.NDArray[np.str_]
-    """The label of each row."""
-    classes: tuple[str, ...]
-    """The classes that have rows, in their declared order."""
-    notes: tuple[str, ...]
-    """A sentence for each known difference from the data set of the paper."""
-
-
-@dataclass(frozen=True)
-class Table:
-    """Attributes and, as the last column, the class."""
-
-    names: Sequence[str]
-    categories: Sequence[Sequence[str] | None]
-    """The categories of each nominal column, and None for each numeric one."""
-    values: Floats
-    """Numbers, and for nominal columns the indices of categories; NaN where missing."""
-
-
 @dataclass(frozen=True)
 class _Source:
-    """Where a data set comes from, and what to do with the columns that it has there."""
+    """The source of a data set, and how its columns are used."""
 
     openml: int | None = None
     openml_name: str = ""
@@ -145,14 +113,12 @@ def load(name: str, data_dir: str | os.PathLike[str] | None = None) -> DataSet:
     source = _SOURCES[name]
     path = _locate(name, data_dir)
     if path is None and name == "led24":
-        from .generators import led24  # which makes a DataSet too
-
-        return _compared(led24(), source)
+        return _note_differences(led24(), source)
     if path is None:
         table, where = _fetch(name, source), f"OpenML's data set {source.openml}"
     else:
         table, where = _read_arff(path, source), str(path)
-    return _compared(to_data_set(name, _with_classes(table, source, where), where), source)
+    return _note_differences(to_data_set(name, _with_classes(table, source, where), where), source)
 
 
 def check_available(names: Sequence[str], data_dir: str | os.PathLike[str] | None = None) -> None:
@@ -172,49 +138,8 @@ def check_available(names: Sequence[str], data_dir: str | os.PathLike[str] | Non
         raise FileNotFoundError((several if len(problems) > 1 else "") + first)
 
 
-def to_data_set(name: str, table: Table, where: str) -> DataSet:
-    """Split a table with a nominal class into attributes and labels."""
-    pandas = require("pandas")
-    categories, codes = table.categories[-1] or (), table.values[:, -1]
-    known = ~np.isnan(codes)
-    codes = codes[known].astype(np.intp)
-    classes = tuple(categories[code] for code in np.unique(codes))
-    if len(classes) < 2:
-        raise ValueError(
-            f"{where} has the labels {list(classes)} in {table.names[-1]!r}; it needs at least 2 "
-            "classes, in the last attribute"
-        )
-    n_unknown = len(known) - len(codes)
-    notes = (f"Rows without a class, which are left out: {n_unknown}.",) if n_unknown else ()
-    columns = {
-        column: _column(pandas, values, of_column)
-        for column, of_column, values in zip(
-            table.names[:-1], table.categories[:-1], table.values[known, :-1].T, strict=True
-        )
-    }
-    return DataSet(name, pandas.DataFrame(columns), np.array(categories)[codes], classes, notes)
-
-
-def require(module: str) -> Any:
-    """Import what the experiments need and the rest of the package does not."""
-    try:
-        return importlib.import_module(module)
-    except ImportError:
-        package = {"arff": "liac-arff"}.get(module, module)
-        raise ImportError(
-            f"the experiments of the paper need {package}: pip install caltree[paper]"
-        ) from None
-
-
-def _column(pandas: Any, values: Floats, categories: Sequence[str] | None) -> Any:
-    if categories is None:
-        return values
-    codes = np.where(np.isnan(values), -1, values).astype(np.intp)
-    return pandas.Categorical.from_codes(codes, categories=list(categories))
-
-
-def _compared(data_set: DataSet, source: _Source) -> DataSet:
-    """With a note for each difference from the paper."""
+def _note_differences(data_set: DataSet, source: _Source) -> DataSet:
+    """Add a note for each difference from the paper."""
     size = sizes()[data_set.name]
     n_rows, n_attributes = data_set.X.shape
     counts = (
@@ -351,7 +276,7 @@ def _fetch(name: str, source: _Source) -> Table:
 
 
 def _from_bunch(bunch: Any, source: _Source) -> Table:
-    """What scikit-learn made of a data set of OpenML, as a table."""
+    """The table of a data set of OpenML that scikit-learn has read."""
     found, names = bunch.details["name"], bunch.feature_names
     if found.lower() != source.openml_name.lower():
         raise ValueError(f"it is {found!r} instead of {source.openml_name!r}")

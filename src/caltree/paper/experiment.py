@@ -1,4 +1,4 @@
-"""The whole experiment: every fold once, in parallel, resumed where it was left."""
+"""The whole experiment: every fold once, in parallel, resumed where it was stopped."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from functools import lru_cache
 
 import joblib
 
-from .datasets import DataSet, check_available, load
+from .data import DataSet
+from .datasets import check_available, load
 from .protocol import Outcome, run_fold
 from .store import Cell, Shape, Store
 from .workers import workers
@@ -18,7 +19,7 @@ from .workers import workers
 
 @dataclass(frozen=True)
 class Plan:
-    """What to carry out."""
+    """The folds to carry out, and their settings."""
 
     datasets: tuple[str, ...]
     learners: tuple[str, ...]
@@ -39,7 +40,7 @@ class Plan:
         ]
 
     def settings(self) -> dict[str, str]:
-        """What all results of a file must have in common."""
+        """The settings that all results of a file must have in common."""
         return {"folds": str(self.folds), "seed": str(self.seed)}
 
 
@@ -71,16 +72,16 @@ def carry_out(
     Parameters
     ----------
     plan : Plan
-        What to carry out.
+        The folds.
     store : Store
-        Where the results go.
+        The file of results.
     n_jobs : int, optional
         How many folds at a time, with joblib.
     scheduler : str, optional
         The address of a Dask scheduler; its workers do the work, and read the data from the same
         folder.
     report : callable
-        Called with each fold.
+        Called with each fold when it is done.
 
     Returns
     -------
@@ -92,7 +93,8 @@ def carry_out(
     with workers(scheduler):
         run = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
         jobs = (
-            joblib.delayed(_one)(plan, cell, missing) for cell, missing in _claimed(plan, store)
+            joblib.delayed(_run_cell)(plan, cell, missing)
+            for cell, missing in _claim_cells(plan, store)
         )
         for done in run(jobs):
             if done.outcome is None:
@@ -114,7 +116,7 @@ def _check_datasets(plan: Plan, store: Store) -> None:
         store.add_dataset(name, shape)
 
 
-def _claimed(plan: Plan, store: Store) -> Iterator[tuple[Cell, tuple[str, ...]]]:
+def _claim_cells(plan: Plan, store: Store) -> Iterator[tuple[Cell, tuple[str, ...]]]:
     """The folds that nobody else is at, each with the calibrators it lacks."""
     for cell in remaining(plan, store):
         if store.claim(cell):
@@ -127,7 +129,7 @@ def _claimed(plan: Plan, store: Store) -> Iterator[tuple[Cell, tuple[str, ...]]]
                 store.release(cell)
 
 
-def _one(plan: Plan, cell: Cell, calibrators: Sequence[str]) -> Done:
+def _run_cell(plan: Plan, cell: Cell, calibrators: Sequence[str]) -> Done:
     given = (cell.learner, cell.run, cell.fold, calibrators)
     try:
         data = _load(cell.dataset, plan.data_dir)
@@ -145,7 +147,7 @@ def _load(name: str, data_dir: str | None) -> DataSet:
 
 
 def shape_of(data: DataSet) -> Shape:
-    """What a data set looks like, down to every value."""
+    """The size of a data set and a fingerprint of all its values."""
     import pandas
 
     digest = hashlib.sha256()

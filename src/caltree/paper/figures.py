@@ -8,19 +8,20 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.dummy import DummyClassifier
 
+from .._inputs.arrays import Floats
 from ..classifier import CalibratedClassifier
 from ..plot import ReliabilityDisplay, plot_regions, plot_tree
+from ..published import PublishedCalibrationTree
 from ..tree import CalibrationTree
-from .datasets import DataSet
+from .data import DataSet
 from .generators import rdg1
 from .learners import NaiveBayes
-from .protocol import CALIBRATORS, calibrated, outer_folds, score, seed_of
+from .protocol import CALIBRATORS, calibrate, outer_folds, score, seed_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Floats = npt.NDArray[np.float64]
 
 DIAGRAMS = ("credit-rating", "kr-vs-kp", "nursery", "sick", "vote")
 """The data sets of the reliability diagrams."""
@@ -47,7 +48,7 @@ def reliability_figure(data: dict[str, DataSet], *, n_folds: int = 10, seed: int
     figure = Figure(figsize=(11, 2.6 * len(data)), dpi=120, layout="constrained")
     grid = figure.subplots(len(data), len(_COLUMNS), sharex=True, sharey=True, squeeze=False)
     for row, (name, binary) in zip(grid, two_classes.items(), strict=True):
-        probabilities, truth = _pooled(binary, n_folds, seed)
+        probabilities, truth = _pool_folds(binary, n_folds, seed)
         for axes, (calibrator, title) in zip(row, _COLUMNS.items(), strict=True):
             _draw_diagram(axes, truth, probabilities[calibrator])
             if axes.get_subplotspec().is_first_row():
@@ -66,13 +67,13 @@ def _two_classes(data: DataSet) -> DataSet:
     return DataSet(data.name, data.X[rows], data.y[rows], tuple(chosen), data.notes)
 
 
-def _pooled(data: DataSet, n_folds: int, seed: int) -> tuple[dict[str, Floats], Any]:
+def _pool_folds(data: DataSet, n_folds: int, seed: int) -> tuple[dict[str, Floats], Any]:
     """The probability of the second class in every test row of one run, by calibrator."""
     probabilities = {name: np.empty(len(data.y)) for name in _COLUMNS}
     for number, fold in enumerate(outer_folds(data.y, 0, n_folds, seed)):
         scored = score(data, NaiveBayes(), fold, seed_of(data.name, 0, number, seed))
         for name, pooled in probabilities.items():
-            pooled[fold[1]] = calibrated(scored, CALIBRATORS[name](), data.classes)[:, 1]
+            pooled[fold[1]] = calibrate(scored, CALIBRATORS[name](), data.classes)[:, 1]
     return probabilities, data.y == data.classes[1]
 
 
@@ -121,7 +122,9 @@ def tree_figure(n_rows: int = 200, seed: int = 5) -> Figure:
 
     data = rdg1(n_rows, seed=seed)
     svm = make_pipeline(OneHotEncoder(sparse_output=False, drop="if_binary"), SVC(C=10, gamma=0.01))
-    model = CalibratedClassifier(svm, CalibrationTree.published(), score_method="decision_function")
+    model = CalibratedClassifier(
+        svm, PublishedCalibrationTree(), response_method="decision_function"
+    )
     tree = model.fit(data.X, data.y).calibrator_
     size = (max(5.0, 2.5 * tree.get_n_leaves()), 0.4 + 0.85 * (1 + tree.get_depth()))
     figure = Figure(figsize=size, dpi=120)

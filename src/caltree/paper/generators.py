@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._inputs.arrays import Floats
 from .._inputs.parameters import check_count, check_size
-from .datasets import DataSet, Table, to_data_set
-
-Floats = npt.NDArray[np.float64]
+from .data import DataSet, Table, to_data_set
 
 # The lit segments of each digit: top, upper left, upper right, middle, lower left, lower right,
 # bottom.

@@ -15,21 +15,16 @@ import numpy.typing as npt
 from sklearn.model_selection import StratifiedKFold
 
 from .._base import Calibrator
-from .._classifier.out_of_fold import (
-    Task,
-    class_scores,
-    make_folds,
-    score_kind,
-    score_method,
-    train,
-)
+from .._classifier.out_of_fold import Task, make_folds, train
+from .._classifier.response import choose_method, class_scores, combined_score_type
+from .._inputs.arrays import Floats
 from ..metrics import brier_score, expected_calibration_error, log_loss, rmse
+from ..published import PublishedCalibrationTree
 from ..scaling import IdentityCalibrator, IsotonicScaling, PlattScaling
 from ..tree import CalibrationTree
-from .datasets import DataSet
+from .data import DataSet
 from .learners import SVM, LogitBoost, NaiveBayes
 
-Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.intp]
 
 N_INNER_FOLDS = 5
@@ -43,7 +38,7 @@ LEARNERS: Mapping[str, Callable[[int], Any]] = {
 """The base classifiers of the paper; those in which chance plays a part are given a seed."""
 
 CALIBRATORS: Mapping[str, Callable[[], Calibrator]] = {
-    "pct": CalibrationTree.published,
+    "pct": PublishedCalibrationTree,
     "platt": PlattScaling,
     "isotonic": IsotonicScaling,
     "none": IdentityCalibrator,
@@ -54,7 +49,7 @@ CALIBRATORS: Mapping[str, Callable[[], Calibrator]] = {
 
 @dataclass
 class Outcome:
-    """What came of one fold."""
+    """The measures and the times of one fold."""
 
     measures: dict[str, dict[str, float]] = field(default_factory=dict)
     """By calibrator and measure."""
@@ -83,7 +78,7 @@ def n_test_rows(n_rows: int, n_folds: int, fold: int) -> int:
 
 
 def seed_of(*what: Any) -> int:
-    """A seed that depends on what it is for, and on nothing else."""
+    """A seed that depends on nothing but the arguments."""
     return zlib.crc32(repr(what).encode())
 
 
@@ -104,29 +99,29 @@ class Scored:
 def score(data: DataSet, learner: Any, fold: tuple[Rows, Rows], seed: int) -> Scored:
     """Out-of-fold scores of the training rows, and scores of the test rows.
 
-    The latter come from a learner that is fitted to all training rows. What a learner tunes, it
-    tunes once, on these rows.
+    The latter come from a learner that is fitted to all training rows. A learner that tunes
+    parameters tunes them once, on these rows.
     """
     rows, test_rows = fold
     X, y = data.X.iloc[rows], data.y[rows]
     X_test, y_test = data.X.iloc[test_rows], data.y[test_rows]
     classes = np.unique(y)
-    if hasattr(learner, "tuned"):
-        learner = learner.tuned(X, y)
-    method = score_method(learner, "auto")
+    if hasattr(learner, "tune"):
+        learner = learner.tune(X, y)
+    method = choose_method(learner, "auto")
     inner = StratifiedKFold(N_INNER_FOLDS, shuffle=True, random_state=seed)
     everything = np.ones(len(y), dtype=bool)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
         folds = make_folds(inner, X, y, everything, {})
-    task = Task(learner, method, X, y, {}, is_ready=False)
+    task = Task(learner, method, X, y, {}, is_frozen=False)
     [fitted], [scores] = train([task], everything, folds, np.arange(len(y)), classes, None)
     test_scores = class_scores(fitted, X_test, classes, method)
-    kind = score_kind([method], "side_by_side")
+    kind = combined_score_type([method], "side_by_side")
     return Scored(X, y, scores, X_test, y_test, test_scores, classes, kind)
 
 
-def calibrated(scored: Scored, calibrator: Calibrator, labels: Sequence[str]) -> Floats:
+def calibrate(scored: Scored, calibrator: Calibrator, labels: Sequence[str]) -> Floats:
     """Calibrated probabilities of the test rows, one column for each of `labels`.
 
     A class that the training rows lack has the probability 0.
@@ -155,7 +150,7 @@ def run_fold(
     Parameters
     ----------
     data : DataSet
-        What to learn from.
+        The data set.
     learner : str
         A key of `LEARNERS`.
     run, fold : int
@@ -165,27 +160,27 @@ def run_fold(
     n_folds : int, default=10
         The number of folds.
     seed : int, default=1
-        Another one shuffles otherwise.
+        The seed of the folds.
 
     Returns
     -------
     Outcome
-        What the calibrated probabilities of the test rows are worth.
+        The measures of the calibrated probabilities of the test rows, and the times.
     """
     outcome = Outcome()
     rows = outer_folds(data.y, run, n_folds, seed)[fold]
     fold_seed = seed_of(data.name, run, fold, seed)
-    with _timed(outcome, learner):
+    with _time_step(outcome, learner):
         scored = score(data, LEARNERS[learner](fold_seed), rows, fold_seed)
     for name in calibrators:
-        with _timed(outcome, f"calibrator {name}"):
-            probabilities = calibrated(scored, CALIBRATORS[name](), data.classes)
+        with _time_step(outcome, f"calibrator {name}"):
+            probabilities = calibrate(scored, CALIBRATORS[name](), data.classes)
         outcome.measures[name] = measures(scored.y_test, probabilities, data.classes)
     return outcome
 
 
 def measures(y: npt.NDArray[Any], probabilities: Floats, labels: Sequence[str]) -> dict[str, float]:
-    """What probabilities are worth."""
+    """The measures of probabilities, by name."""
     given: dict[str, Any] = {"labels": list(labels)}
     correct = np.asarray(labels)[probabilities.argmax(axis=1)] == y
     return {
@@ -198,7 +193,7 @@ def measures(y: npt.NDArray[Any], probabilities: Floats, labels: Sequence[str]) 
 
 
 @contextmanager
-def _timed(outcome: Outcome, step: str) -> Iterator[None]:
+def _time_step(outcome: Outcome, step: str) -> Iterator[None]:
     start = time.perf_counter()
     yield
     outcome.seconds[step] = time.perf_counter() - start

@@ -38,7 +38,7 @@ IN_WORDS = {
 
 @dataclass(frozen=True)
 class Size:
-    """What the paper says of a data set."""
+    """The size of a data set, as the paper prints it."""
 
     rows: int
     attributes: int
@@ -107,7 +107,7 @@ def rmse(learner: str, dataset: str, calibrator: str = "pct") -> float:
     dataset : str
         One of the names in `sizes`.
     calibrator : {"pct", "platt", "isotonic"}, default="pct"
-        What turned its scores into probabilities.
+        The calibrator of its scores.
 
     Examples
     --------

@@ -56,19 +56,19 @@ def latex(table: Table) -> str:
     """The table in LaTeX, with the rules of the package booktabs."""
     columns = range(len(table.header))
     alignment = "".join("r" if is_numeric(table, column) else "l" for column in columns)
-    lines = [r"\begin{table}", r"\centering", rf"\caption{{{_escaped(table.title)}}}"]
+    lines = [r"\begin{table}", r"\centering", rf"\caption{{{_escape(table.title)}}}"]
     lines += [rf"\begin{{tabular}}{{{alignment}}}", r"\toprule", _ampersands(table.header)]
     lines += [r"\midrule", *(_ampersands([text(cell) for cell in row]) for row in table.rows)]
     lines += [r"\bottomrule", r"\end{tabular}"]
-    lines += [rf"\par {_escaped(table.note)}"] if table.note else []
+    lines += [rf"\par {_escape(table.note)}"] if table.note else []
     return "\n".join([*lines, r"\end{table}", ""])
 
 
 def _ampersands(cells: Sequence[str]) -> str:
-    return " & ".join(map(_escaped, cells)) + r" \\"
+    return " & ".join(map(_escape, cells)) + r" \\"
 
 
-def _escaped(value: str) -> str:
+def _escape(value: str) -> str:
     return "".join(_LATEX.get(character, character) for character in value)
 
 
@@ -76,12 +76,12 @@ def comma_separated(table: Table) -> str:
     """The table as CSV, every digit of the numbers kept."""
     output = io.StringIO()
     writer = csv.writer(output, lineterminator="\n")
-    writer.writerow(_distinct(table.header))
+    writer.writerow(_distinct_names(table.header))
     writer.writerows([["" if cell is None else cell for cell in row] for row in table.rows])
     return output.getvalue()
 
 
-def _distinct(header: Sequence[str]) -> list[str]:
+def _distinct_names(header: Sequence[str]) -> list[str]:
     """Names of columns that differ: repeated ones are also named after the last that is not.
 
     A column without a name marks the one before it.

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import stdtr
 from scipy.stats import binomtest
 
+from .._inputs.arrays import Floats
 from .._inputs.parameters import check_count
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

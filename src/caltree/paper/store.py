@@ -46,6 +46,7 @@ CREATE TABLE claim (
     PRIMARY KEY (dataset, learner, run, fold)
 ) WITHOUT ROWID;
 """
+_IS_CELL = "dataset = ? AND learner = ? AND run = ? AND fold = ?"
 
 
 @dataclass(frozen=True, order=True)
@@ -60,7 +61,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Shape:
-    """What a data set looked like when it was used."""
+    """The size of a data set and a fingerprint of its values, when it was used."""
 
     rows: int
     attributes: int
@@ -81,8 +82,8 @@ class Store:
     path : path
         The file; made if it does not exist and there are settings.
     settings : mapping of str to str, optional
-        What all results of a file have in common, e.g. the number of folds. A file with other
-        settings is refused. Without them the file is only read, unless something is added.
+        Settings that all results of a file have in common, e.g. the number of folds. A file with
+        others is refused. Without them the file is only read, unless something is added.
 
     Raises
     ------
@@ -105,11 +106,11 @@ class Store:
                     raise ValueError(f"{self.path} is no file of results; use another name")
 
     def settings(self) -> dict[str, str]:
-        """What all results have in common."""
+        """The settings that all results have in common."""
         return dict(self._all("SELECT name, value FROM setting"))
 
     def add_dataset(self, name: str, shape: Shape) -> None:
-        """Note what a data set looks like; results on another copy of it are refused."""
+        """Store the shape of a data set; results on another copy of it are refused."""
         found = self.datasets().get(name)
         if found is None:
             with self._transaction() as db:
@@ -138,18 +139,16 @@ class Store:
         return found
 
     def calibrators_of(self, cell: Cell) -> set[str]:
-        """Those that have results on a fold."""
-        where = "dataset = ? AND learner = ? AND run = ? AND fold = ?"
-        query = f"SELECT DISTINCT calibrator FROM result WHERE {where}"
+        """The calibrators that have results on a fold."""
+        query = f"SELECT DISTINCT calibrator FROM result WHERE {_IS_CELL}"
         return {calibrator for (calibrator,) in self._all(query, astuple(cell))}
 
     def claim(self, cell: Cell) -> bool:
         """Take a fold, unless a living process has it."""
         mine = _this_process()
         with self._transaction() as db:
-            where = "dataset = ? AND learner = ? AND run = ? AND fold = ?"
             held = db.execute(
-                f"SELECT host, process, born, since FROM claim WHERE {where}", astuple(cell)
+                f"SELECT host, process, born, since FROM claim WHERE {_IS_CELL}", astuple(cell)
             ).fetchone()
             if held is not None and held[:3] != mine and _is_alive(*held):
                 return False
@@ -258,10 +257,10 @@ class Store:
         return bool(kind == _APPLICATION_ID)
 
 
-def paired(
+def pair_folds(
     one: Mapping[tuple[int, int], float], other: Mapping[tuple[int, int], float], n_folds: int
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Two measures of the folds of those runs in which every fold has both."""
+    """Two measures of the same folds, of those runs in which every fold has both."""
     both = one.keys() & other.keys()
     n_done = Counter(run for run, _ in both)
     complete = sorted(key for key in both if n_done[key[0]] == n_folds)
@@ -269,22 +268,21 @@ def paired(
 
 
 def _release(db: sqlite3.Connection, cell: Cell) -> None:
-    where = "dataset = ? AND learner = ? AND run = ? AND fold = ?"
-    db.execute(f"DELETE FROM claim WHERE {where}", astuple(cell))
+    db.execute(f"DELETE FROM claim WHERE {_IS_CELL}", astuple(cell))
 
 
 def _this_process() -> tuple[str, int, float]:
-    return socket.gethostname(), os.getpid(), _born(os.getpid())
+    return socket.gethostname(), os.getpid(), _start_time(os.getpid())
 
 
 def _is_alive(host: str, process: int, born: float, since: float) -> bool:
     if host != socket.gethostname():
         return time.time() - since < _SECONDS_OF_A_CLAIM
-    return abs(_born(process) - born) < _SECONDS_OF_CLOCK
+    return abs(_start_time(process) - born) < _SECONDS_OF_CLOCK
 
 
-def _born(process: int) -> float:
-    """When a process began, as the operating system counts; -1 for one that is not there.
+def _start_time(process: int) -> float:
+    """The start time of a process by the operating system; -1 for one that is not there.
 
     A number alone may belong to another process by now.
     """

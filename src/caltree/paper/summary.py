@@ -15,13 +15,13 @@ from .published import CALIBRATORS, IN_WORDS, LEARNERS, RIVALS, Counts
 from .render import Cell as Text
 from .render import Table
 from .statistics import compare, sign_test
-from .store import Store, paired
+from .store import Store, pair_folds
 
 _MARKS = {"win": "●", "loss": "○", "draw": ""}
 
 
 @dataclass(frozen=True)
-class Compared:
+class Comparison:
     """A calibrator's RMSE on a data set, and how the tree's compares."""
 
     rmse: float
@@ -31,7 +31,7 @@ class Compared:
 
 
 def all_tables(store: Store, *, pooled: bool = False) -> dict[str, Table]:
-    """Tables 1 to 6 of the paper, and what the experiments cost, each under a name of its own.
+    """Tables 1 to 6 of the paper and the cost of the experiments, by name.
 
     Parameters
     ----------
@@ -65,22 +65,22 @@ def datasets_table(store: Store) -> Table:
     return Table("Table 1: the data sets", [*header, "differences"], rows)
 
 
-def compared(
+def compare_with_tree(
     store: Store, learner: str, dataset: str, calibrator: str, *, pooled: bool = False
-) -> Compared | None:
+) -> Comparison | None:
     """A calibrator's result, and whether the tree's is significantly better or worse."""
     own = store.results(dataset, learner, calibrator)
     if not own:
         return None
     mark, n_folds = None, int(store.settings()["folds"])
-    tree, other = paired(store.results(dataset, learner, "pct"), own, n_folds)
+    tree, other = pair_folds(store.results(dataset, learner, "pct"), own, n_folds)
     if calibrator != "pct" and len(tree):
         mark = compare(tree, other, published.significance().p, n_folds=n_folds)
     if pooled:
         error = pooled_rmse(own, store.datasets()[dataset].rows, n_folds)
     else:
         error = math.fsum(own.values()) / len(own)
-    return Compared(error, len(own), mark)
+    return Comparison(error, len(own), mark)
 
 
 def pooled_rmse(results: Mapping[tuple[int, int], float], n_rows: int, n_folds: int) -> float:
@@ -110,7 +110,8 @@ def results_table(store: Store, learner: str, number: int, *, pooled: bool = Fal
     rows: list[list[Text]] = []
     for dataset in NAMES:
         found = {
-            name: compared(store, learner, dataset, name, pooled=pooled) for name in CALIBRATORS
+            name: compare_with_tree(store, learner, dataset, name, pooled=pooled)
+            for name in CALIBRATORS
         }
         n_results = [each.n_results for each in found.values() if each]
         if n_results:
@@ -128,7 +129,7 @@ def results_table(store: Store, learner: str, number: int, *, pooled: bool = Fal
 
 
 def _beside_the_paper(
-    learner: str, dataset: str, calibrator: str, ours: Compared | None
+    learner: str, dataset: str, calibrator: str, ours: Comparison | None
 ) -> list[Text]:
     """A calibrator's cells: our RMSE and the paper's, each of a rival with its mark."""
     error, printed = ours.rmse if ours else None, published.rmse(learner, dataset, calibrator)
@@ -140,7 +141,7 @@ def _beside_the_paper(
 
 def counts(store: Store, learner: str, versus: str) -> Counts:
     """On how many data sets the tree is significantly better, no different and worse."""
-    found = [compared(store, learner, dataset, versus) for dataset in store.datasets()]
+    found = [compare_with_tree(store, learner, dataset, versus) for dataset in store.datasets()]
     marks = Counter(each.mark for each in found if each is not None)
     return Counts(marks["win"], marks["draw"], marks["loss"])
 

@@ -1,4 +1,4 @@
-"""Work for others: whatever joblib does inside :func:`workers` is done by a Dask cluster."""
+"""Joblib's jobs on the workers of a Dask cluster."""
 
 from __future__ import annotations
 

@@ -49,12 +49,12 @@ class _Page:
         return (self.size[0] - self.tree_size[0]) / 2
 
     def scale(self, room: Size) -> float:
-        """How much smaller everything must be to fit; never larger."""
+        """The factor, at most 1, by which everything shrinks to fit."""
         return min(room[0] / self.size[0], room[1] / self.size[1], 1.0)
 
 
 def draw_new(root: Box, note: str, ways: Sequence[Orientation]) -> Axes:
-    """Draw a tree on a figure of the size it needs, the first way that is not too wide."""
+    """Draw a tree on a new figure of the size it needs, in the first way that is not too wide."""
     import matplotlib.pyplot as plt
 
     note_size = _measure(root, note, plt.rcParams["figure.dpi"])
@@ -102,7 +102,7 @@ def _points(pixels: float, dpi: float) -> float:
 
 
 def _measure(root: Box, note: str, dpi: float) -> Size:
-    """Set the sizes of all boxes and labels; gives that of the note."""
+    """Set the sizes of all boxes and labels, and return that of the note."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -127,7 +127,7 @@ def _measure(root: Box, note: str, dpi: float) -> Size:
 
 
 def _draw(axes: Axes, root: Box, page: _Page, room: Size) -> Axes:
-    """Draw an arranged tree in the middle of axes that have so much room."""
+    """Draw an arranged tree in the middle of axes of the given size."""
     scale = page.scale(room)
     half_width, half_height = room[0] / scale / 2, room[1] / scale / 2
     middle, centre = page.size[0] / 2, page.size[1] / 2
@@ -135,17 +135,17 @@ def _draw(axes: Axes, root: Box, page: _Page, room: Size) -> Axes:
     axes.set_ylim(centre + half_height, centre - half_height)
     font_size = _FONT_SIZE * scale
 
-    def placed(point: Point) -> Point:
+    def shift(point: Point) -> Point:
         return point[0] + page.left, point[1] + page.top
 
     if page.note:
         axes.text(_MARGIN, _MARGIN, page.note, fontsize=font_size, va="top", parse_math=False)
     for box in root.all():
         if box.branch:
-            across, down = zip(*map(placed, box.branch), strict=True)
+            across, down = zip(*map(shift, box.branch), strict=True)
             axes.plot(across, down, color=_LINE, linewidth=0.9 * scale, zorder=1)
-            _draw_label(axes, placed(box.label_place), box.label, font_size)
-        _draw_box(axes, placed(box.place), box, font_size)
+            _draw_label(axes, shift(box.label_place), box.label, font_size)
+        _draw_box(axes, shift(box.place), box, font_size)
     return axes
 
 

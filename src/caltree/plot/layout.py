@@ -18,7 +18,7 @@ _STEM = 8.0
 
 @dataclass(eq=False)
 class Box:
-    """A node, with the label of the branch that leads to it, and where both are.
+    """A node and the label of the branch that leads to it, with their places.
 
     Sizes are widths and heights; places are centres, counted from the upper left corner.
     """
@@ -42,7 +42,7 @@ class Box:
 
 
 def arrange(root: Box, orientation: Orientation) -> Size:
-    """Place a tree and all its labels; gives the size of the whole.
+    """Place a tree and all its labels, and return the size of the whole.
 
     Every node has a strip across the direction of growth that is wide enough for its box, its
     label and the strips of its children; every level has a strip of its own along it, with the
@@ -73,7 +73,7 @@ def arrange(root: Box, orientation: Orientation) -> Size:
 
 
 def _measure_strips(box: Box, breadth: dict[int, float], side: int) -> float:
-    """What a node and everything below it need across."""
+    """The breadth that a node and everything below it need."""
     below = sum(_measure_strips(child, breadth, side) for child in box.children)
     breadth[id(box)] = max(max(box.size[side], box.label_size[side]) + _GAP, below)
     return breadth[id(box)]

@@ -8,17 +8,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from .._inputs.arrays import Floats
 from ..reliability import ReliabilityCurve
-from .style import COLOURS, GREY, LINES, MARKERS, legend_name, plain, shortened
+from .style import COLOURS, GREY, LINES, MARKERS, legend_name, plain, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.gridspec import SubplotSpec
     from matplotlib.lines import Line2D
 
-Floats = npt.NDArray[np.float64]
 
 _REFERENCE = "perfectly calibrated"
 _HISTOGRAM = "caltree histogram of predictions"
@@ -35,23 +34,23 @@ _LONGEST_TITLE = 24
 
 @dataclass(frozen=True)
 class Style:
-    """How the curve of one model looks, as far as the caller has a say in it."""
+    """The name and the line properties of the curve of one model."""
 
     name: str | None
-    wishes: Mapping[str, Any]
+    properties: Mapping[str, Any]
 
     @classmethod
-    def made(cls, name: str | None, kwargs: Mapping[str, Any]) -> Style:
-        """A style of checked wishes: what matplotlib would refuse is refused before drawing."""
+    def from_kwargs(cls, name: str | None, kwargs: Mapping[str, Any]) -> Style:
+        """Check the properties as matplotlib does, before anything is drawn."""
         from matplotlib.cbook import normalize_kwargs
         from matplotlib.lines import Line2D
 
-        wishes = normalize_kwargs(dict(kwargs), Line2D)
-        Line2D([], [], **wishes)
-        return cls(name, wishes)
+        properties = normalize_kwargs(dict(kwargs), Line2D)
+        Line2D([], [], **properties)
+        return cls(name, properties)
 
     def of_line(self, number: int, small: bool) -> dict[str, Any]:
-        """The properties of the curve that is the given one on its axes."""
+        """All properties of the curve, `number` being its place on the axes."""
         label = {} if self.name is None else {"label": legend_name(self.name, _LONGEST_NAME)}
         return {
             "color": COLOURS[number % len(COLOURS)],
@@ -60,7 +59,7 @@ class Style:
             "markersize": 3 if small else 4.5,
             "linewidth": 1.2,
             **label,
-            **self.wishes,
+            **self.properties,
         }
 
 
@@ -85,7 +84,7 @@ class Panel:
         ref_line: bool,
         style: Style,
     ) -> tuple[Line2D, Any]:
-        """Add the curve of one model; gives it and its band."""
+        """Add the curve of one model; returns its line and its band."""
         others = [line for line in self.axes.get_lines() if line.get_label() != _REFERENCE]
         if ref_line and len(others) == len(self.axes.get_lines()):
             self.axes.plot([0, 1], [0, 1], "-", color=GREY, linewidth=0.9, label=_REFERENCE)
@@ -112,7 +111,7 @@ class Panels:
     panels: list[Panel]
 
     @classmethod
-    def on(
+    def make(
         cls, axes: Sequence[Axes] | None, labels: Sequence[Any], kind: str, histogram: bool
     ) -> Panels:
         """Panels on the given axes, or on those of a new figure."""
@@ -126,7 +125,7 @@ class Panels:
             panel = Panel(diagram, below, several)
             _set_limits(panel)
             if several:
-                diagram.set_title(plain(shortened(label, _LONGEST_TITLE)), fontsize=9)
+                diagram.set_title(plain(shorten(label, _LONGEST_TITLE)), fontsize=9)
             if not several:
                 _name_axes(panel, _joint_label(panel, label, kind), kind)
             elif is_new and not made:
@@ -236,7 +235,7 @@ def _place_of(axes: Axes) -> SubplotSpec:
 def _axis_names(label: Any, kind: str) -> tuple[str, str]:
     if kind == "top_label":
         return "largest predicted probability", "observed frequency of its class"
-    of_class = "" if label is None else f" of {plain(shortened(label, _LONGEST_TITLE))}"
+    of_class = "" if label is None else f" of {plain(shorten(label, _LONGEST_TITLE))}"
     return f"predicted probability{of_class}", f"observed frequency{of_class}"
 
 

@@ -12,11 +12,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from .._fitted.text import printable
-from .._inputs.indexing import chosen_columns
+from .._fitted.names import printable
+from .._inputs.arrays import Floats
+from .._inputs.indexing import column_positions
 from .._inputs.tables import Categories, Column, Table, read_table
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 Indices: TypeAlias = npt.NDArray[np.intp]
 # The cells of an attribute: rows of the table that have the values, or new numbers.
 Source: TypeAlias = npt.NDArray[Any]
@@ -52,7 +52,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Plane:
-    """The two attributes that vary, what the others are, and all cells as a table.
+    """The two attributes that vary, the values of the others, and all cells as a table.
 
     The table has the kind of `X`; its rows go from left to right, then up.
     """
@@ -112,15 +112,15 @@ def make_plane(
             sources.append(np.empty(0, dtype=np.intp))
             continue
         name = table.label(j)
-        source = _fixed(column, given[j], name) if j in given else _typical(column)
-        held[name] = _value(column, source)
+        source = _given_value(column, given[j], name) if j in given else _typical_value(column)
+        held[name] = _read_value(column, source)
         sources.append(source)
     n_up, n_across = len(up.source), len(across.source)
     n_cells = n_up * n_across
     sources = [np.resize(source, n_cells) for source in sources]
     sources[pair[0]] = np.tile(across.source, n_up)
     sources[pair[1]] = np.repeat(up.source, n_across)
-    return Plane(across, up, held, _gathered(table, sources))
+    return Plane(across, up, held, _gather(table, sources))
 
 
 def _positions(fixed: Any, table: Table) -> dict[int, Any]:
@@ -131,7 +131,7 @@ def _positions(fixed: Any, table: Table) -> dict[int, Any]:
             f"fixed must be a dict of attributes and their values, got {reprlib.repr(fixed)}"
         )
     names = list(fixed)
-    return dict(zip(chosen_columns(names, table, "fixed"), fixed.values(), strict=True))
+    return dict(zip(column_positions(names, table, "fixed"), fixed.values(), strict=True))
 
 
 def _axis(column: Column, name: str, n_points: int) -> Axis:
@@ -173,7 +173,7 @@ def _category(column: Column, code: int) -> Any:
     return categories[code]
 
 
-def _typical(column: Column) -> Source:
+def _typical_value(column: Column) -> Source:
     """A row with the median, the lower of two, or with the most frequent category."""
     if column.categories is not None:
         codes, rows, counts = np.unique(column.values, return_index=True, return_counts=True)
@@ -186,7 +186,7 @@ def _typical(column: Column) -> Source:
     return np.array([order[(len(order) - 1) // 2]], dtype=np.intp)
 
 
-def _fixed(column: Column, value: Any, name: str) -> Source:
+def _given_value(column: Column, value: Any, name: str) -> Source:
     if column.categories is not None:
         rows = np.flatnonzero(column.values == _code(column, value))
         if not len(rows):
@@ -207,7 +207,7 @@ def _code(column: Column, value: Any) -> int:
     return categories.index(value) if value in categories else -2
 
 
-def _value(column: Column, source: Source) -> Any:
+def _read_value(column: Column, source: Source) -> Any:
     if source.dtype.kind == "f":
         return float(source[0])
     found = column.values[source[0]]
@@ -216,10 +216,10 @@ def _value(column: Column, source: Source) -> Any:
     return None if found < 0 else _category(column, found)
 
 
-def _gathered(table: Table, sources: list[Source]) -> Any:
+def _gather(table: Table, sources: list[Source]) -> Any:
     """A table of the kind that was read, column by column."""
     if isinstance(table.data, np.ndarray):
-        return _gathered_array(table.data, sources)
+        return _gather_array(table.data, sources)
     import narwhals.stable.v2 as nw
 
     columns = []
@@ -232,7 +232,7 @@ def _gathered(table: Table, sources: list[Source]) -> Any:
     return nw.concat(columns, how="horizontal").to_native()
 
 
-def _gathered_array(data: npt.NDArray[Any], sources: list[Source]) -> npt.NDArray[Any]:
+def _gather_array(data: npt.NDArray[Any], sources: list[Source]) -> npt.NDArray[Any]:
     has_numbers = any(source.dtype.kind == "f" for source in sources)
     dtype = np.result_type(data.dtype, np.float64) if has_numbers else data.dtype
     made = np.empty((len(sources[0]), data.shape[1]), dtype=dtype)

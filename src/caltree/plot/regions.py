@@ -12,23 +12,22 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from .._attribute_base import AttributeCalibrator
 from .._base import Calibrator
-from .._fitted.model import TreeModel
-from .._inputs.indexing import chosen_columns
-from .._inputs.parameters import check_count, known_labels
-from .._inputs.scores import as_score_matrix, uncalibrated
+from .._fitted.model import FittedModel
+from .._inputs.arrays import Floats
+from .._inputs.indexing import column_positions
+from .._inputs.labels import known_labels
+from .._inputs.parameters import check_count
+from .._inputs.scores import ScoreKind, as_score_matrix
 from .._inputs.tables import Table, read_table
-from ..classifier import CalibratedClassifier
-from ..forest import CalibrationForest
-from ..tree import CalibrationTree
+from .._model_base import AttributeCalibrator, TreeCalibrator, fitted_attributes
+from ..classifier import CalibratedClassifier, before_and_after
 from .plane import Axis, Plane, make_plane
-from .style import check_axes, legend_name, plain, require_matplotlib, shortened
+from .style import check_axes, legend_name, plain, require_matplotlib, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Floats = npt.NDArray[np.float64]
 
 _TITLES = ("before calibration", "after calibration")
 _COLOURS = "viridis"  # as light, in grey too, as the probability is high
@@ -41,7 +40,7 @@ _JITTER = 0.3
 
 @dataclass(frozen=True, eq=False)
 class RegionsDisplay:
-    """What `plot_regions` drew.
+    """The picture that `plot_regions` drew, and its numbers.
 
     Attributes
     ----------
@@ -81,8 +80,8 @@ def plot_regions(
     ----------
     calibrator : CalibratedClassifier or calibrator
         Fitted. A classifier is asked for its scores at every point of the plane; a calibrator
-        alone, such as a `CalibrationTree`, has the same scores everywhere, so that the plane says
-        what becomes of them where.
+        alone, such as a `CalibrationTree`, has the same scores everywhere, so that the plane shows
+        what it makes of them in each place.
     X : table of shape (n, d)
         Rows that say what values the attributes have.
     y : array-like of shape (n,), optional
@@ -205,7 +204,7 @@ def _check_pair(attributes: Any, table: Table, calibrator: Any) -> tuple[int, in
         raise ValueError("X has one attribute, but a plane needs two; use a ReliabilityDisplay")
     if attributes is None:
         return _most_important(calibrator, table)
-    pair = chosen_columns(attributes, table, "attributes")
+    pair = column_positions(attributes, table, "attributes")
     if len(pair) != 2 or pair[0] == pair[1]:
         raise ValueError(
             f"attributes must name two different columns of X, got {reprlib.repr(attributes)}"
@@ -213,32 +212,28 @@ def _check_pair(attributes: Any, table: Table, calibrator: Any) -> tuple[int, in
     return pair[0], pair[1]
 
 
-def _seen(calibrator: Any, table: Table) -> tuple[Any, list[int]]:
-    """The calibrator itself, and the columns of the table that it sees."""
-    positions = None
+def _calibrator_and_columns(calibrator: Any, table: Table) -> tuple[Any, list[int]]:
+    """The calibrator itself, and the columns of the table that it uses."""
     if isinstance(calibrator, CalibratedClassifier):
-        columns = calibrator._columns
-        wanted = columns.positions if table.names is None else columns.names or columns.positions
-        positions = None if wanted is None else chosen_columns(wanted, table, "attributes")
-        calibrator = calibrator.calibrator_
-    return calibrator, list(range(table.shape[1])) if positions is None else positions
+        return calibrator.calibrator_, calibrator.attribute_columns_.positions_in(table)
+    return calibrator, list(range(table.shape[1]))
 
 
 def _most_important(calibrator: Any, table: Table) -> tuple[int, int]:
     """The two attributes that carry most of the miscalibration, and else the first ones."""
-    found, positions = _seen(calibrator, table)
+    found, positions = _calibrator_and_columns(calibrator, table)
     importances = np.zeros(table.shape[1])
-    if isinstance(found, CalibrationTree | CalibrationForest):
+    if isinstance(found, AttributeCalibrator):
         own = found.feature_importances_
-        if isinstance(found, CalibrationTree) and not own.any():
-            own = _rows_split(found.tree_)
+        if isinstance(found, TreeCalibrator) and not own.any():
+            own = _rows_split(found.model_)
         if len(own) == len(positions):
             importances[positions] = own
     first, second = sorted(np.argsort(-importances, kind="stable")[:2].tolist())
     return first, second
 
 
-def _rows_split(model: TreeModel) -> Floats:
+def _rows_split(model: FittedModel) -> Floats:
     """By attribute, the rows that are split on it: all that is known of splits by gain ratio."""
     inner = model.attribute >= 0
     n_attributes = len(model.attributes.columns)
@@ -247,10 +242,11 @@ def _rows_split(model: TreeModel) -> Floats:
 
 
 def _nominal(calibrator: Any, table: Table) -> npt.NDArray[np.bool_]:
-    found, positions = _seen(calibrator, table)
+    found, positions = _calibrator_and_columns(calibrator, table)
+    known = fitted_attributes(found)
     nominal = np.zeros(table.shape[1], dtype=bool)
-    if isinstance(found, AttributeCalibrator) and found.n_features_in_ == len(positions):
-        nominal[positions] = [each.categories is not None for each in found._attributes().columns]
+    if known is not None and len(known.columns) == len(positions):
+        nominal[positions] = [each.categories is not None for each in known.columns]
     return nominal
 
 
@@ -260,21 +256,20 @@ def _probabilities(
     """The probabilities of all classes before and after, and the scores that were held."""
     n_classes = len(calibrator.classes_)
     if isinstance(calibrator, CalibratedClassifier):
-        own, kind = calibrator._scores(plane.table)
-        after = calibrator._calibrated(plane.table, own, kind)
-        return uncalibrated(own, n_classes, kind), after, {}
+        before, after, _ = before_and_after(calibrator, plane.table)
+        return before, after, {}
     matrix = as_score_matrix(scores, None, n_classes)
     if len(matrix) != 1:
         matrix = as_score_matrix(scores, n_rows, n_classes)
     typical = matrix.mean(axis=0)
     everywhere = np.tile(typical, (plane.shape[0] * plane.shape[1], 1))
     after = calibrator.predict_proba(plane.table, everywhere)
-    before = uncalibrated(everywhere, n_classes, calibrator.score_type_)
+    before = ScoreKind(n_classes, calibrator.score_type_).uncalibrated(everywhere)
     return before, after, {"scores": typical.tolist()}
 
 
 def _names_of_rows(label: Any, classes: list[Any]) -> tuple[str, str]:
-    """What the legend calls the other rows, and those of the class."""
+    """The names in the legend: of the other rows, and of those of the class."""
     others = [each for each in classes if each != label]
     other = legend_name(others[0], _LONGEST_NAME) if len(others) == 1 else "other classes"
     return other, legend_name(label, _LONGEST_NAME)
@@ -293,13 +288,13 @@ def _new_panels(held: Mapping[str, Any]) -> list[Axes]:
 
 
 def _held_text(held: Mapping[str, Any]) -> str:
-    parts = [f"{_name(name)} = {_shown(value)}" for name, value in held.items()]
+    parts = [f"{_name(name)} = {_format_value(value)}" for name, value in held.items()]
     text = "held: " + ", ".join(part.replace(" ", "\u00a0") for part in parts)
     lines = textwrap.wrap(text, _LONGEST_LINE, max_lines=_MOST_LINES, placeholder=" …")
     return "\n".join(lines).replace("\u00a0", " ")
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if value is None:
         return "missing"
     if isinstance(value, list):
@@ -308,7 +303,7 @@ def _shown(value: Any) -> str:
 
 
 def _name(value: Any) -> str:
-    return plain(shortened(value, _LONGEST_NAME))
+    return plain(shorten(value, _LONGEST_NAME))
 
 
 def _draw_surface(axes: Axes, surface: Floats, plane: Plane) -> Any:
@@ -357,7 +352,7 @@ def _draw_rows(
 
 
 def _spread(axis: Axis, rows: npt.NDArray[np.intp], random: np.random.Generator) -> Floats:
-    """Where rows are drawn: those of one category apart, since they would hide each other."""
+    """The places of rows; those of one category are spread, since they would hide each other."""
     places = axis.places[rows]
     if axis.ticks is None:
         return places

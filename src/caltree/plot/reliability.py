@@ -1,4 +1,4 @@
-"""`ReliabilityDisplay`: what was predicted beside what was observed."""
+"""`ReliabilityDisplay`: predicted probabilities beside observed frequencies."""
 
 from __future__ import annotations
 
@@ -7,20 +7,18 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .._base import Calibrator
+from .._inputs.arrays import Floats
 from .._inputs.parameters import check_flag
+from .._inputs.probabilities import Kind
 from ..classifier import CalibratedClassifier
-from ..metrics import Kind
-from ..reliability import ReliabilityCurve, Strategy, reliability_curve
+from ..reliability import ReliabilityCurve, Strategy, reliability_curve, wilson_interval
 from .panels import Panels, Style
-from .reliability_data import cases_of, check_kind, wilson_interval
+from .reliability_data import cases_of, check_kind
 from .style import check_axes, require_matplotlib
-
-Floats = npt.NDArray[np.float64]
 
 _N_BARS = 20
 
@@ -41,7 +39,7 @@ class ReliabilityDisplay:
     kind : {"classwise", "top_label"}, default="classwise"
         Whether the probabilities are those of classes or the largest ones of each row.
     name : str, optional
-        What the legend calls the model.
+        The name of the model in the legend.
 
     Attributes
     ----------
@@ -127,7 +125,7 @@ class ReliabilityDisplay:
         y : array-like of shape (n,)
             Their labels.
         name : str, optional
-            What the legend calls the model; by default the names of its classes.
+            The name of the model in the legend; by default those of its Python classes.
         kind, pos_label, n_bins, strategy, sample_weight, ax, confidence, histogram, ref_line
             As for `from_predictions`.
         **kwargs
@@ -203,13 +201,13 @@ class ReliabilityDisplay:
         sample_weight : array-like of shape (n,), optional
             How many rows each row counts for.
         name : str, optional
-            What the legend calls the model; without a name there is no legend.
+            The name of the model in the legend; without a name there is no legend.
         ax : matplotlib Axes, or one a panel, optional
             Where to draw; a new figure by default. The `ax_` of another display puts several
             models into one figure.
         confidence : float or None, default=0.95
-            How sure the bands are: Wilson's interval of the frequency in each bin, where weights
-            count as rows. None draws no bands.
+            The confidence of the bands: Wilson's interval of the frequency in each bin, where
+            weights count as rows. None draws no bands.
         histogram : bool, default=True
             Draw how the predictions are distributed below the diagram, which makes room for it.
         ref_line : bool, default=True
@@ -285,20 +283,14 @@ class ReliabilityDisplay:
         check_flag("histogram", histogram)
         check_flag("ref_line", ref_line)
         _check_confidence(confidence)
-        style = Style.made(_check_name(self.name if name is None else name), kwargs)
-        panels = Panels.on(axes, list(self.curves), self.kind, histogram)
-        bands = [
-            None
-            if confidence is None
-            else wilson_interval(curve.observed, curve.weight, confidence)
-            for curve in self.curves.values()
-        ]
-        drawn = [
-            panel.draw(curve, band, self.histograms[label], ref_line, style)
-            for panel, (label, curve), band in zip(
-                panels.panels, self.curves.items(), bands, strict=True
-            )
-        ]
+        style = Style.from_kwargs(_check_name(self.name if name is None else name), kwargs)
+        panels = Panels.make(axes, list(self.curves), self.kind, histogram)
+        drawn = []
+        for panel, (label, curve) in zip(panels.panels, self.curves.items(), strict=True):
+            band = None
+            if confidence is not None:
+                band = wilson_interval(curve.observed, curve.weight, confidence)
+            drawn.append(panel.draw(curve, band, self.histograms[label], ref_line, style))
         panels.finish(several)
         self.figure_ = panels.panels[0].axes.figure
         lines, artists = (list(part) for part in zip(*drawn, strict=True))
@@ -352,7 +344,7 @@ def _check_estimator(estimator: Any) -> None:
 
 
 def _name_of(estimator: Any) -> str:
-    """The names of the classes; of a calibrated classifier, what it is made of."""
+    """The name of the Python class; of a calibrated classifier, those of its parts."""
     if isinstance(estimator, CalibratedClassifier):
         trained = estimator.estimator_
         parts = [*(trained if isinstance(trained, list) else [trained]), estimator.calibrator_]

@@ -1,4 +1,4 @@
-"""What reliability diagrams compare: events, their probabilities, and what chance allows."""
+"""The events of a reliability diagram, and their probabilities."""
 
 from __future__ import annotations
 
@@ -7,14 +7,11 @@ from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
 
+from .._inputs.arrays import Floats, Mask
 from .._inputs.parameters import check_choice
-from ..metrics import Kind, check_classes, check_rows, columns_of, events
+from .._inputs.probabilities import Kind, check_classes, check_rows, columns_of, events
 from ..reliability import check_probabilities
-
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 _MOST_PANELS = 60
 
@@ -22,7 +19,7 @@ _MOST_PANELS = 60
 def cases_of(
     y_true: Any, y_prob: Any, labels: Any, kind: Kind, pos_label: Any, sample_weight: Any
 ) -> tuple[dict[Any, tuple[Mask, Floats]], Floats | None]:
-    """By class, where it happened and its probability; and the weights."""
+    """By class, whether it happened in each row and its probability; and the weights."""
     truth = np.asarray(y_true)
     if truth.ndim != 1 or len(truth) == 0:
         raise ValueError(
@@ -59,6 +56,7 @@ def _is_one_column(y_prob: Any) -> bool:
 
 
 def check_kind(kind: Any, pos_label: Any, classes: npt.NDArray[Any]) -> None:
+    """Refuse an unknown kind or class, and too many panels."""
     check_choice("kind", kind, get_args(Kind))
     if kind == "top_label":
         if pos_label is not None:
@@ -77,42 +75,3 @@ def check_kind(kind: Any, pos_label: Any, classes: npt.NDArray[Any]) -> None:
             f"kind='classwise' draws a panel for each of the {len(classes)} classes, at most "
             f"{_MOST_PANELS}; choose a class with pos_label, or use kind='top_label'"
         )
-
-
-def wilson_interval(
-    frequency: Floats, n_rows: Floats, confidence: float = 0.95
-) -> tuple[Floats, Floats]:
-    """Where a probability is that was observed as a frequency, by Wilson's score test.
-
-    Parameters
-    ----------
-    frequency : ndarray
-        The share of the rows in which the event happened.
-    n_rows : ndarray
-        The number of rows, which need not be whole.
-    confidence : float, default=0.95
-        How often such an interval holds the true probability.
-
-    Returns
-    -------
-    lower, upper : ndarray
-        The ends of the intervals.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from caltree.plot.reliability_data import wilson_interval
-    >>> lower, upper = wilson_interval(np.array([0.0, 0.5]), np.array([10, 10]))
-    >>> lower.round(3).tolist(), upper.round(3).tolist()
-    ([0.0, 0.237], [0.278, 0.763])
-    """
-    z = float(ndtri(0.5 + confidence / 2.0))
-    share = z**2 / n_rows
-    centre = (frequency + share / 2.0) / (1.0 + share)
-    spread = np.sqrt(frequency * (1.0 - frequency) / n_rows + (share / (2.0 * z)) ** 2)
-    half = z * spread / (1.0 + share)
-    # At 0 and 1 rounding must not take the frequency itself out of its interval.
-    return (
-        np.clip(centre - half, 0.0, frequency),
-        np.clip(centre + half, frequency, 1.0),
-    )

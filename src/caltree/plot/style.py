@@ -1,4 +1,4 @@
-"""What all pictures share: matplotlib, asked for only when drawing; colours; short names."""
+"""Shared by all pictures: the import of matplotlib, colours and short names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._fitted.text import printable
+from .._fitted.names import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,7 +20,7 @@ GREY = "#999999"
 
 
 def require_matplotlib() -> None:
-    """Say in one line what to install, before any work is done."""
+    """Refuse to draw without matplotlib, and say how to install it."""
     try:
         import matplotlib  # noqa: F401  # only to see whether it is there
     except ModuleNotFoundError as error:
@@ -49,7 +49,7 @@ def check_axes(ax: Any, count: int, instead: str) -> list[Axes] | None:
     return axes
 
 
-def shortened(value: Any, most: int) -> str:
+def shorten(value: Any, most: int) -> str:
     """A name of at most so many characters, cut in the middle, where names differ least."""
     name = printable(value)
     if len(name) <= most:
@@ -59,11 +59,11 @@ def shortened(value: Any, most: int) -> str:
 
 
 def plain(text: str) -> str:
-    """Text that is drawn as it is: matplotlib takes what stands between dollars for formulas."""
+    """Text without formulas: matplotlib reads one between dollars."""
     return text.replace("$", r"\$")
 
 
 def legend_name(value: Any, most: int) -> str:
     """A name for a legend, in quotes if it begins as those that matplotlib leaves out."""
-    name = plain(shortened(value, most))
+    name = plain(shorten(value, most))
     return f"'{name}'" if name.startswith("_") else name

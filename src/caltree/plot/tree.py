@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sklearn.utils.validation import check_is_fitted
 
-from .._fitted.model import TreeModel
-from .._fitted.text import conditions, formulas, printable
+from .._fitted.model import FittedModel
+from .._fitted.names import format_count, printable
+from .._fitted.text import conditions, formulas
 from .._inputs.parameters import check_choice, check_count, check_flag
+from .._model_base import TreeCalibrator
 from ..classifier import CalibratedClassifier
 from ..forest import CalibrationForest
-from ..tree import CalibrationTree
 from .boxes import draw_into, draw_new
 from .layout import Box, Orientation
-from .style import check_axes, require_matplotlib, shortened
+from .style import check_axes, require_matplotlib, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +33,7 @@ _MOST_FORMULA_LINES = 2
 
 
 def plot_tree(
-    tree: CalibrationTree | CalibratedClassifier,
+    tree: TreeCalibrator | CalibratedClassifier,
     *,
     ax: Axes | None = None,
     max_depth: int | None = None,
@@ -49,7 +50,7 @@ def plot_tree(
 
     Parameters
     ----------
-    tree : CalibrationTree or CalibratedClassifier
+    tree : CalibrationTree, PublishedCalibrationTree or CalibratedClassifier
         A fitted tree, or a fitted classifier that is calibrated by one.
     ax : matplotlib Axes, optional
         Where to draw; the text shrinks until the tree fits. By default a new figure that is as
@@ -96,8 +97,8 @@ def plot_tree(
     check_count("max_formulas", max_formulas, 1)
     check_flag("counts", counts)
     check_choice("orientation", orientation, ("auto", "down", "right"))
-    _check_leaves(shown.tree_, max_depth)
-    words = _Words(shown.tree_, shown.classes_.tolist(), decimals, max_formulas, counts)
+    _check_leaves(shown.model_, max_depth)
+    words = _Words(shown.model_, shown.classes_.tolist(), decimals, max_formulas, counts)
     root = words.box(0, "", max_depth)
     ways: Sequence[Orientation] = ("down", "right") if orientation == "auto" else (orientation,)
     if given is None:
@@ -105,12 +106,12 @@ def plot_tree(
     return draw_into(given[0], root, words.note(), ways)
 
 
-def _check_tree(tree: Any) -> CalibrationTree:
+def _check_tree(tree: Any) -> TreeCalibrator:
     found = tree
     if isinstance(tree, CalibratedClassifier):
         check_is_fitted(tree)
         found = tree.calibrator_
-    if isinstance(found, CalibrationTree):
+    if isinstance(found, TreeCalibrator):
         check_is_fitted(found)
         return found
     whose = "the calibrator of tree" if found is not tree else "tree"
@@ -125,12 +126,12 @@ def _check_tree(tree: Any) -> CalibrationTree:
     )
 
 
-def _check_leaves(model: TreeModel, max_depth: int | None) -> None:
+def _check_leaves(model: FittedModel, max_depth: int | None) -> None:
     shown, depth, n_leaves = [0], 0, 0
     while shown:
         is_last = depth == max_depth
         n_leaves += sum(is_last or model.attribute[node] < 0 for node in shown)
-        shown = [] if is_last else [child for node in shown for child in _children(model, node)]
+        shown = [] if is_last else [child for node in shown for child in model.children(node)]
         depth += 1
     if n_leaves > _MOST_LEAVES:
         raise ValueError(
@@ -139,18 +140,11 @@ def _check_leaves(model: TreeModel, max_depth: int | None) -> None:
         )
 
 
-def _children(model: TreeModel, node: int) -> range:
-    if model.attribute[node] < 0:
-        return range(0)
-    first = int(model.first_child[node])
-    return range(first, first + int(model.n_children[node]))
-
-
 @dataclass(frozen=True)
 class _Words:
-    """What the nodes and branches of a tree say, in lines that are not too long."""
+    """The text of the nodes and branches of a tree, in lines of limited length."""
 
-    model: TreeModel
+    model: FittedModel
     classes: list[Any]
     decimals: int
     max_formulas: int
@@ -164,7 +158,7 @@ class _Words:
         lines: list[str] = []
         if split and not is_cut:
             name = printable(model.attributes.columns[model.attribute[node]].name)
-            lines += _wrapped(name, _CONDITION_WIDTH)
+            lines += _wrap(name, _CONDITION_WIDTH)
         lines += self._formulas(node, split, is_cut)
         lines += self._facts(node)
         if is_cut:
@@ -174,35 +168,34 @@ class _Words:
         if split and not is_cut:
             left = None if depth_left is None else depth_left - 1
             name = printable(model.attributes.columns[model.attribute[node]].name)
-            first = int(model.first_child[node])
-            for branch, condition in enumerate(conditions(model, node)):
+            for child, condition in zip(model.children(node), conditions(model, node), strict=True):
                 rest = condition.removeprefix(name).strip()
-                wrapped = "\n".join(_wrapped(rest, _CONDITION_WIDTH))
-                box.children.append(self.box(first + branch, wrapped, left))
+                wrapped = "\n".join(_wrap(rest, _CONDITION_WIDTH))
+                box.children.append(self.box(child, wrapped, left))
         return box
 
     def note(self) -> str:
-        """What no node says: the share of the scores as they are."""
-        share = self.model.share_of_scores
+        """The share of the uncalibrated scores, which belongs to no node."""
+        share = self.model.uncalibrated_weight
         if not 0.0 < share < 1.0:
             return ""
-        return f"A share of {share:.2f} in every probability belongs to the scores as they are."
+        return f"A share of {share:.2f} in every probability belongs to the uncalibrated scores."
 
     def _formulas(self, node: int, split: bool, is_cut: bool) -> list[str]:
         if not (self.model.weight[node] > 0 or is_cut):
             if split:
                 return []
-            nothing = self.model.share_of_scores == 1.0
-            return ["the scores as they are" if nothing else "no share of its own"]
-        names = [shortened(label, _LONGEST_CLASS) for label in self.classes]
+            nothing = self.model.uncalibrated_weight == 1.0
+            return ["the uncalibrated scores" if nothing else "no share of its own"]
+        names = [shorten(label, _LONGEST_CLASS) for label in self.classes]
         every = formulas(self.model, node, names, self.decimals)
-        lines = [line for each in every[: self.max_formulas] for line in _wrapped_formula(each)]
+        lines = [line for each in every[: self.max_formulas] for line in _wrap_formula(each)]
         more = len(every) - self.max_formulas
         return [*lines, f"… {more} more class{'es' if more > 1 else ''}"] if more > 0 else lines
 
     def _facts(self, node: int) -> list[str]:
         weight = self.model.weight[node]
-        facts = [f"n={_count(float(self.model.n_rows[node]))}"] if self.counts else []
+        facts = [f"n={format_count(float(self.model.n_rows[node]))}"] if self.counts else []
         if 0.0 < weight < 1.0:
             facts.append(f"share {weight:.2f}")
         return [", ".join(facts)] if facts else []
@@ -210,24 +203,20 @@ class _Words:
     def _leaves_below(self, node: int) -> int:
         pending, n_leaves = [node], 0
         while pending:
-            below = _children(self.model, pending.pop())
+            below = self.model.children(pending.pop())
             pending += below
             n_leaves += len(below) == 0
         return n_leaves
 
 
-def _count(n_rows: float) -> str:
-    return f"{n_rows:,.0f}" if n_rows == round(n_rows) else f"{n_rows:,.1f}"
-
-
-def _wrapped(text: str, width: int) -> list[str]:
+def _wrap(text: str, width: int) -> list[str]:
     return textwrap.wrap(text, width, max_lines=_MOST_LINES, placeholder=" …") or [text]
 
 
-def _wrapped_formula(formula: str) -> list[str]:
+def _wrap_formula(formula: str) -> list[str]:
     """A formula in lines that begin with a sign, the first one apart."""
     terms = re.split(r" (?=[+-] (?:\d|log p))", formula)
-    # What textwrap must not take for the end of a line is not a plain space.
+    # Textwrap breaks lines at plain spaces only.
     joined = " ".join(term.replace(" ", "\u00a0") for term in terms)
     indent = "\u00a0" * (formula.index("=") + 2)
     lines = textwrap.wrap(

@@ -1,4 +1,4 @@
-"""`report`: from a fitted calibrator and rows to a page."""
+"""`report`: a page on a fitted calibrator and rows."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .._fitted.files import write_whole
-from .._fitted.text import printable
+from .._fitted.files import write_atomically
+from .._fitted.names import printable
 from .._inputs.parameters import check_count
 from .evidence import gather
 from .inputs import check_rows
@@ -17,12 +17,12 @@ _TITLE = "Calibration report"
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """What calibration did to the probabilities of some rows.
+    """The effect of calibration on the probabilities of some rows.
 
     Attributes
     ----------
     data : dict
-        All that the page says, as dicts, lists, strings and numbers. ``data["training_rows"]``
+        The content of the page as dicts, lists, strings and numbers. ``data["training_rows"]``
         says whether the calibrator has seen the rows before: then it looks better than it is.
     """
 
@@ -42,7 +42,7 @@ class Report:
         path : str or path
             Where to; a file that is there already is replaced.
         """
-        write_whole(Path(path), self.to_html().encode("utf-8"))
+        write_atomically(Path(path), self.to_html().encode("utf-8"))
 
 
 def report(
@@ -75,7 +75,7 @@ def report(
     sample_weight : array-like of shape (n,), optional
         How many rows each row counts for.
     title : str, optional
-        What the report is called.
+        The title of the page.
     max_regions : int, default=200
         A tree with more leaves is cut back to its largest nodes.
 
@@ -111,7 +111,7 @@ def report(
 
 
 def _require_jinja() -> None:
-    """Say what has to be installed before any work is done."""
+    """Refuse to begin without jinja2, and say how to install it."""
     try:
         import jinja2  # noqa: F401  # only to see whether it is there
     except ModuleNotFoundError:

@@ -1,9 +1,9 @@
-"""The evidence of a report: everything the page says, as plain dicts, lists and numbers."""
+"""The evidence of a report: the content of the page as plain dicts, lists and numbers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -11,42 +11,34 @@ import numpy as np
 
 from .. import __version__
 from .._fitted.conditions import short
-from ..forest import CalibrationForest
-from ..metrics import brier_score, brier_split, expected_calibration_error, log_loss, rmse
-from ..scaling import IdentityCalibrator, IsotonicScaling, PlattScaling
-from ..tree import CalibrationTree
-from . import intervals as measures
+from .._model_base import AttributeCalibrator
+from .._training.losses import row_losses
+from ..metrics import brier_split, expected_calibration_error
 from .inputs import Rows
+from .intervals import CONFIDENCE, FEW_ROWS, n_bins, paired_gain
 from .regions import find_regions
 
-_NAMES = {
-    CalibrationTree: "Calibration tree",
-    CalibrationForest: "Calibration forest",
-    PlattScaling: "Platt scaling",
-    IsotonicScaling: "Isotonic regression",
-    IdentityCalibrator: "No calibration",
-}
 _MOST_BINS = 15
 
 
 def gather(rows: Rows, title: str, max_regions: int) -> dict[str, Any]:
-    """All evidence."""
+    """The whole content of the page."""
     gains = _gains(rows)
     return {
         "title": title,
         "version": __version__,
-        "calibrator": _NAMES.get(type(rows.calibrator), type(rows.calibrator).__name__),
+        "calibrator": rows.calibrator.title,
         "is_model": rows.is_model,
         "score_type": rows.score_type,
         "rows": float(rows.weights.sum()),
         "weighted": bool((rows.weights != 1.0).any()),
         "classes": rows.classes,
-        "confidence": measures.CONFIDENCE,
-        "few_rows": measures.FEW_ROWS,
+        "confidence": CONFIDENCE,
+        "few_rows": FEW_ROWS,
         "training_rows": _training_rows(rows),
         "verdict": _verdict(gains),
         "gains": gains,
-        "metrics": list(_metrics(rows)),
+        "metrics": list(_metrics(rows, gains)),
         "choice": _choice(rows.calibrator),
         "reliability": _reliability(rows),
         "attributes": _attributes(rows),
@@ -64,23 +56,20 @@ def _training_rows(rows: Rows) -> dict[str, Any]:
 
 
 def _gains(rows: Rows) -> dict[str, dict[str, Any]]:
-    """What calibration gains in either loss, before, after, and the interval of the difference."""
+    """Mean losses before and after calibration, and the interval of their difference."""
     gains = {}
-    for name, losses in (
-        ("squared_error", measures.squared_errors),
-        ("log_loss", measures.log_losses),
-    ):
-        before, after = losses(rows.before, rows.truth), losses(rows.after, rows.truth)
+    for name, loss in (("squared_error", "rmse"), ("log_loss", "log_loss")):
+        before, after = (row_losses(p, rows.labels, loss) for p in (rows.before, rows.after))
         gains[name] = {
             "before": float(np.average(before, weights=rows.weights)),
             "after": float(np.average(after, weights=rows.weights)),
-            **measures.paired_gain(before, after, rows.weights),
+            **paired_gain(before, after, rows.weights),
         }
-    return {"rmse": _of_roots(gains["squared_error"]), **gains}
+    return {"rmse": _gain_of_roots(gains["squared_error"]), **gains}
 
 
-def _of_roots(squared: dict[str, Any]) -> dict[str, Any]:
-    """The same of the root: its difference is that of the squares divided by the roots' sum."""
+def _gain_of_roots(squared: dict[str, Any]) -> dict[str, Any]:
+    """The gain in RMSE: the difference of the squares divided by the sum of the roots."""
     before, after = math.sqrt(squared["before"]), math.sqrt(squared["after"])
     per_square = 1.0 / (before + after) if before + after > 0 else 0.0
     scaled = {
@@ -91,7 +80,7 @@ def _of_roots(squared: dict[str, Any]) -> dict[str, Any]:
 
 
 def _verdict(gains: dict[str, dict[str, Any]]) -> str:
-    """What the intervals of both losses say together."""
+    """The verdict of the intervals of both losses."""
     both = [gains["squared_error"], gains["log_loss"]]
     if all(gain["low"] == gain["high"] == 0.0 for gain in both):
         return "unchanged"
@@ -102,89 +91,57 @@ def _verdict(gains: dict[str, dict[str, Any]]) -> str:
     return "helped" if better else "harmed" if worse else "unclear"
 
 
-def _metrics(rows: Rows) -> Iterator[dict[str, Any]]:
+def _metrics(rows: Rows, gains: dict[str, dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """The metrics before and after; less is better, but for accuracy."""
-    n_classes = len(rows.classes)
-    labels = rows.truth.argmax(axis=1)
-    given = {"sample_weight": rows.weights, "labels": np.arange(n_classes)}
-    bins = {"n_bins": measures.n_bins(float(rows.weights.sum()), _MOST_BINS)}
+    labels, both = rows.labels, (rows.before, rows.after)
+    given: dict[str, Any] = {"sample_weight": rows.weights, "labels": np.arange(len(rows.classes))}
+    errors = {**given, "n_bins": n_bins(float(rows.weights.sum()), _MOST_BINS)}
 
-    def both(name: str, words: str, measure: Any, **options: Any) -> dict[str, Any]:
-        before, after = (measure(labels, p, **given, **options) for p in (rows.before, rows.after))
-        return {"name": name, "words": words, "before": before, "after": after, "less": True}
+    def metric(name: str, words: str, pair: Sequence[float], less: bool = True) -> dict[str, Any]:
+        return {"name": name, "words": words, "before": pair[0], "after": pair[1], "less": less}
 
-    yield both("RMSE", "root of the mean squared error of the probabilities", rmse)
-    yield both("Log loss", "how surprised the probabilities are by what happens", log_loss)
-    yield both("Brier score", "mean squared error, summed over the classes", brier_score)
-    split = both("", "", brier_split)
-    for name, part, words in (
-        ("– of it calibration", "calibration", "what putting the probabilities right would gain"),
-        ("– of it refinement", "refinement", "what would be left: how well they tell rows apart"),
-    ):
-        yield {
-            **split,
-            "name": name,
-            "words": words,
-            "before": getattr(split["before"], part),
-            "after": getattr(split["after"], part),
-        }
-    yield both(
-        "Calibration error",
-        "mean distance between probability and observed frequency",
-        expected_calibration_error,
-        **bins,
-    )
-    if n_classes > 2:
-        yield both(
-            "Calibration error of the answer",
-            "the same, of the most probable class alone",
-            expected_calibration_error,
-            kind="top_label",
-            **bins,
-        )
-    right = [
-        float(np.average(p.argmax(axis=1) == labels, weights=rows.weights))
-        for p in (rows.before, rows.after)
-    ]
-    yield {
-        "name": "Accuracy",
-        "words": "how often the most probable class is the right one; more is better",
-        "before": right[0],
-        "after": right[1],
-        "less": False,
-    }
+    words = "root of the mean squared error of the probabilities"
+    yield metric("RMSE", words, [gains["rmse"][when] for when in ("before", "after")])
+    words = "how surprised the probabilities are by what happens"
+    yield metric("Log loss", words, [gains["log_loss"][when] for when in ("before", "after")])
+    splits = [brier_split(labels, p, **given) for p in both]
+    words = "mean squared error, summed over the classes"
+    yield metric("Brier score", words, [split.score for split in splits])
+    words = "what putting the probabilities right would gain"
+    yield metric("– of it calibration", words, [split.calibration for split in splits])
+    words = "what would be left: how well they tell rows apart"
+    yield metric("– of it refinement", words, [split.refinement for split in splits])
+    words = "mean distance between probability and observed frequency"
+    found = [expected_calibration_error(labels, p, **errors) for p in both]
+    yield metric("Calibration error", words, found)
+    if len(rows.classes) > 2:
+        words = "the same, of the most probable class alone"
+        found = [expected_calibration_error(labels, p, kind="top_label", **errors) for p in both]
+        yield metric("Calibration error of the answer", words, found)
+    words = "how often the most probable class is the right one; more is better"
+    found = [float(np.average(p.argmax(axis=1) == labels, weights=rows.weights)) for p in both]
+    yield metric("Accuracy", words, found, less=False)
 
 
 def _choice(calibrator: Any) -> dict[str, Any]:
-    """What was compared and chosen when the calibrator was fitted."""
-    selection = [dict(row) for row in getattr(calibrator, "selection_", [])]
-    levels = [dict(row) for row in getattr(calibrator, "levels_", [])]
-    objective = getattr(calibrator, "objective_", getattr(calibrator, "objective", "rmse"))
-    return {
-        "selection": selection,
-        "levels": levels,
-        "objective": "RMSE" if objective == "rmse" else "log loss",
-        "left_alone": _share_of_scores(calibrator),
-    }
-
-
-def _share_of_scores(calibrator: Any) -> float | None:
-    """What the scores as they are count for, where that is said."""
-    model = getattr(calibrator, "tree_", getattr(calibrator, "forest_", None))
-    return None if model is None else float(model.share_of_scores)
+    """The candidates that were compared when the calibrator was fitted, and the choice."""
+    has_model = isinstance(calibrator, AttributeCalibrator)
+    selection = calibrator.selection_ if has_model else None
+    if selection is None:
+        return {"has_model": has_model, "selection": None}
+    return {"has_model": True, "selection": {**selection.to_dict(), "chosen": selection.chosen}}
 
 
 def _reliability(rows: Rows) -> list[dict[str, Any]]:
     """The reliability of each class, before and after; the worst first, of two the second."""
-    bins = measures.n_bins(float(rows.weights.sum()), _MOST_BINS)
-    judged = rows.judged
+    bins, predictions = n_bins(float(rows.weights.sum()), _MOST_BINS), rows.predictions
     found = []
-    for column, name in enumerate(judged.classes):
-        before, after = (judged.curve(when, column, bins) for when in ("before", "after"))
+    for column, name in enumerate(predictions.classes):
+        before, after = (predictions.curve(when, column, bins) for when in ("before", "after"))
         found.append(
             {
                 "class": name,
-                "rows": float(rows.weights @ judged.truth[:, column]),
+                "rows": float(rows.weights @ predictions.truth[:, column]),
                 "error_before": before["error"],
                 "error_after": after["error"],
                 "before": before["bins"],
@@ -195,18 +152,15 @@ def _reliability(rows: Rows) -> list[dict[str, Any]]:
 
 
 def _attributes(rows: Rows) -> dict[str, Any]:
-    """What each attribute contributes, the most important first, or why that is not known."""
-    importances = getattr(rows.calibrator, "feature_importances_", None)
-    if importances is None or rows.attributes is None:
+    """The importances of the attributes, the largest first, or why there are none."""
+    if rows.attributes is None or not isinstance(rows.calibrator, AttributeCalibrator):
         return {"importances": [], "reason": "The calibrator looks at the scores alone."}
-    reason = None
+    importances, reason = rows.calibrator.feature_importances_, None
     if not importances.any():
         reason = "The scores are calibrated by the same model everywhere: nothing is split."
-        if _share_of_scores(rows.calibrator) == 1.0:
-            reason = "The scores are left alone, so no attribute contributes anything."
-        elif getattr(rows.calibrator, "splits_", None) == "gain_ratio" and (
-            rows.calibrator.get_n_leaves() > 1
-        ):
+        if rows.calibrator.model_.uncalibrated_weight == 1.0:
+            reason = "The scores are left uncalibrated, so no attribute contributes anything."
+        elif rows.calibrator.model_.n_leaves > 1:
             reason = (
                 "This tree is split by gain ratio, which looks for classes and not for "
                 "miscalibration, so what an attribute contributes is not measured."

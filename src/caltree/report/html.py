@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
-from . import wording as sentences
+from .._fitted.names import format_count
+from . import wording
 from .intervals import axis_end
 
 # Regions that are shown before the reader asks for all.
@@ -27,19 +28,19 @@ def render(data: Mapping[str, Any]) -> str:
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
-    environment.filters.update(percent=sentences.percent, count=sentences.count)
+    environment.filters.update(percent=wording.percent, count=format_count)
     source = files(__package__)
     several = len(data["classes"]) > 2
     places = _places(data)
     end = _common_axis(places.values())
     page = environment.from_string(source.joinpath("page.html.j2").read_text("utf-8")).render(
         data=data,
-        words=sentences,
+        words=wording,
         several=several,
         end=end,
         style=source.joinpath("page.css").read_text("utf-8"),
         script=source.joinpath("page.js").read_text("utf-8"),
-        embedded=embedded({"places": _for_script(places, several), **_of_classes(data)}),
+        embedded=embed_json({"places": _panels(places, several), "classes": _class_curves(data)}),
         first_regions=_FIRST_REGIONS,
         largest_harm=max((region["harm"] for region in data["regions"]), default=0.0) or 1.0,
         open_levels=_OPEN_LEVELS if len(data["tree"] or ()) > _MOST_OPEN_NODES else 10**6,
@@ -49,7 +50,7 @@ def render(data: Mapping[str, Any]) -> str:
     return f"{page}\n"
 
 
-def embedded(value: Any) -> str:
+def embed_json(value: Any) -> str:
     """JSON that can stand inside a script element: ASCII, and nothing that looks like markup."""
     text = json.dumps(value, allow_nan=False, ensure_ascii=True, separators=(",", ":"))
     for character in "<>&":
@@ -62,13 +63,13 @@ def _places(data: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     return {place["id"]: place for place in [*(data["tree"] or ()), *data["regions"]]}
 
 
-def _for_script(places: Mapping[str, Mapping[str, Any]], several: bool) -> dict[str, Any]:
-    """What the panel shows of each place."""
+def _panels(places: Mapping[str, Mapping[str, Any]], several: bool) -> dict[str, Any]:
+    """The content of the panel of each node and region, by its id."""
     return {
         key: {
             "conditions": found["conditions"],
-            "sentence": sentences.place(found, several),
-            "doubt": sentences.doubt(found),
+            "sentence": wording.region_sentence(found, several),
+            "doubt": wording.interval_sentence(found),
             "few": found["few"],
             "say": found.get("share", 0.0),
             "further": found["leaves"] if found.get("children") == 0 else 1,
@@ -82,15 +83,15 @@ def _for_script(places: Mapping[str, Mapping[str, Any]], several: bool) -> dict[
 def _numbers(found: Mapping[str, Any]) -> list[list[str]]:
     if not found["rows"]:
         return []
-    interval = f"{sentences.percent(found['low'])} to {sentences.percent(found['high'])}"
-    rows = sentences.count(found["rows"])
+    interval = f"{wording.percent(found['low'])} to {wording.percent(found['high'])}"
+    rows = format_count(found["rows"])
     if "training_rows" in found:
-        rows = f"{rows} ({sentences.count(found['training_rows'])} in training)"
+        rows = f"{rows} ({format_count(found['training_rows'])} in training)"
     return [
         ["Class", found["class"]],
-        ["Scores say", sentences.percent(found["says"])],
-        ["Observed", f"{sentences.percent(found['observed'])} ({interval})"],
-        ["Calibrated", sentences.percent(found["calibrated"])],
+        ["Scores say", wording.percent(found["says"])],
+        ["Observed", f"{wording.percent(found['observed'])} ({interval})"],
+        ["Calibrated", wording.percent(found["calibrated"])],
         ["Rows", rows],
     ]
 
@@ -99,14 +100,12 @@ def _points(bins: list[dict[str, float]]) -> list[list[float]]:
     return [[each[name] for name in _BIN] for each in bins]
 
 
-def _of_classes(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The diagrams of all rows."""
-    return {
-        "classes": [
-            {"class": each["class"], **{name: _points(each[name]) for name in _CURVES}}
-            for each in data["reliability"]
-        ]
-    }
+def _class_curves(data: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The reliability curves of all rows, by class."""
+    return [
+        {"class": each["class"], **{name: _points(each[name]) for name in _CURVES}}
+        for each in data["reliability"]
+    ]
 
 
 def _common_axis(places: Any) -> float:
@@ -117,7 +116,7 @@ def _common_axis(places: Any) -> float:
 
 
 def _picture(found: Mapping[str, Any], end: float) -> dict[str, float]:
-    """Where things stand in the small picture of a region."""
+    """The positions of the marks in the small picture of a region."""
 
     def at(probability: float) -> float:
         return round(4.0 + (_WIDTH - 8.0) * min(probability / end, 1.0), 1)
@@ -126,7 +125,7 @@ def _picture(found: Mapping[str, Any], end: float) -> dict[str, float]:
 
 
 def _interval(gain: Mapping[str, Any]) -> dict[str, float] | None:
-    """Where the interval of a gain stands beside no gain at all, in hundredths of the width."""
+    """The positions of the interval of a gain and of zero, in hundredths of the width."""
     if gain["low"] is None or gain["low"] == gain["high"]:
         return None
     low, high = min(gain["low"], 0.0), max(gain["high"], 0.0)

@@ -10,22 +10,23 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from .._attribute_base import AttributeCalibrator
 from .._base import Calibrator
 from .._fitted.conditions import short
 from .._fitted.fingerprint import Overlap, calibration_hashes, table_hashes
-from .._fitted.text import printable
+from .._fitted.names import printable
+from .._inputs.arrays import Floats, Labels
 from .._inputs.attributes import Attributes, learn
 from .._inputs.indexing import count_rows, take_rows
-from .._inputs.parameters import Floats, check_weights, known_labels
-from .._inputs.scores import as_score_matrix, uncalibrated
-from ..classifier import CalibratedClassifier
-from .intervals import Judged
+from .._inputs.labels import check_weights, known_labels
+from .._inputs.scores import ScoreKind, as_score_matrix
+from .._model_base import AttributeCalibrator, fitted_attributes
+from ..classifier import CalibratedClassifier, before_and_after
+from .intervals import Predictions
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows that count, and what is said of them."""
+    """The checked rows of a report, with their probabilities."""
 
     calibrator: Any
     is_model: bool
@@ -41,19 +42,24 @@ class Rows:
     matrix: Floats | None
     """The encoded attributes, if there are any."""
     unreadable: str | None
-    """Why there are none."""
+    """Why there are no attributes; None if there are."""
     overlap: Overlap | None
-    """What the calibrator has seen of these rows; None if it cannot say."""
+    """How many of these rows the calibrator was fitted to; None if that is not known."""
 
     @cached_property
-    def judged(self) -> Judged:
-        """What was said of the rows and what happened."""
-        return Judged.of(self.classes, self.truth, self.before, self.after, self.weights)
+    def labels(self) -> Labels:
+        """The index of the true class of each row."""
+        return np.asarray(self.truth.argmax(axis=1), dtype=np.uint16)
+
+    @cached_property
+    def predictions(self) -> Predictions:
+        """The truth and the probabilities, by class."""
+        return Predictions.of(self.classes, self.truth, self.before, self.after, self.weights)
 
 
 @dataclass(frozen=True, eq=False)
-class _Said:
-    """What is said of the rows."""
+class _Read:
+    """The part of `Rows` that the calibrator and the table give."""
 
     before: Floats
     after: Floats
@@ -65,7 +71,7 @@ class _Said:
 
 
 def check_rows(calibrator: Any, X: Any, y: Any, scores: Any, sample_weight: Any) -> Rows:
-    """Check what a report is asked for, and ask the calibrator."""
+    """Check the arguments of a report, and ask the calibrator for probabilities."""
     is_model = isinstance(calibrator, CalibratedClassifier)
     _check_arguments(calibrator, is_model, scores)
     of, n_rows = ("y", count_rows(y, "y")) if X is None else ("X", count_rows(X, "X"))
@@ -87,16 +93,17 @@ def check_rows(calibrator: Any, X: Any, y: Any, scores: Any, sample_weight: Any)
         raise ValueError(
             f"y contains one class only, {only!r}; a report needs rows of at least two classes"
         )
-    said = (
-        _of_model(calibrator, X, labels) if is_model else _of_scores(calibrator, X, labels, scores)
-    )
+    if is_model:
+        read = _read_model(calibrator, X, labels)
+    else:
+        read = _read_scores(calibrator, X, labels, scores)
     return Rows(
         calibrator=calibrator.calibrator_ if is_model else calibrator,
         is_model=is_model,
         classes=[short(label) for label in calibrator.classes_.tolist()],
         truth=truth,
         weights=np.ones(len(truth)) if weights is None else weights,
-        **vars(said),
+        **vars(read),
     )
 
 
@@ -120,34 +127,33 @@ def _check_arguments(calibrator: Any, is_model: bool, scores: Any) -> None:
         )
 
 
-def _of_model(model: CalibratedClassifier, X: Any, labels: npt.NDArray[np.intp]) -> _Said:
-    scores, kind = model._scores(X)
-    after = model._calibrated(X, scores, kind)
-    hashes = None if model.sketch_ is None else table_hashes(X, labels)
-    return _Said(
-        uncalibrated(scores, len(model.classes_), kind),
-        after,
-        kind,
-        *_read_attributes(model.calibrator_, model._columns.of(X)),
-        None if model.sketch_ is None or hashes is None else model.sketch_.overlap(hashes),
+def _read_model(model: CalibratedClassifier, X: Any, labels: npt.NDArray[np.intp]) -> _Read:
+    hashes = None if model.fingerprint_ is None else table_hashes(X, labels)
+    return _Read(
+        *before_and_after(model, X),
+        *_read_attributes(model.calibrator_, model.attribute_columns_.of(X)),
+        None
+        if model.fingerprint_ is None or hashes is None
+        else model.fingerprint_.overlap(hashes),
     )
 
 
-def _of_scores(calibrator: Any, X: Any, labels: npt.NDArray[np.intp], scores: Floats) -> _Said:
+def _read_scores(calibrator: Any, X: Any, labels: npt.NDArray[np.intp], scores: Floats) -> _Read:
     after = calibrator.predict_proba(X, scores)
-    kind = (len(calibrator.classes_), calibrator.score_type_)
+    kind = ScoreKind(len(calibrator.classes_), calibrator.score_type_)
     known, matrix, unreadable = _read_attributes(calibrator, X)
     used = matrix if isinstance(calibrator, AttributeCalibrator) else None
-    overlap = calibrator.sketch_.overlap(calibration_hashes(used, labels, scores, *kind))
-    return _Said(uncalibrated(scores, *kind), after, kind[1], known, matrix, unreadable, overlap)
+    overlap = calibrator.fingerprint_.overlap(calibration_hashes(used, labels, scores, kind))
+    before = kind.uncalibrated(scores)
+    return _Read(before, after, kind.score_type, known, matrix, unreadable, overlap)
 
 
 def _read_attributes(
     calibrator: Any, X: Any
 ) -> tuple[Attributes | None, Floats | None, str | None]:
-    """The attributes, what they are in each row, or why there are none."""
-    if isinstance(calibrator, AttributeCalibrator):
-        known = calibrator._attributes()
+    """The attributes, their values in each row, or why there are none."""
+    known = fitted_attributes(calibrator)
+    if known is not None:
         return known, known.encode(X), None
     if X is None:
         return None, None, "no attributes were given"

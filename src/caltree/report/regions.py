@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from .._fitted import conditions as words
-from .._fitted.model import TreeModel
+from .._fitted.model import FittedModel
 from .._fitted.segments import segments
-from .._inputs.parameters import Floats
-from ..tree import CalibrationTree
+from .._inputs.arrays import Floats
+from .._model_base import TreeCalibrator
 from .inputs import Rows
 
 # By an attribute of more categories, rows are divided too finely to read.
@@ -26,10 +26,10 @@ def find_regions(rows: Rows, max_regions: int) -> dict[str, Any]:
     Returns
     -------
     dict
-        regions, kind ("leaves", "segments" or "none"), note (what the reader should know), tree
+        regions, kind ("leaves", "segments" or "none"), note (a remark for the reader), tree
         (None, or its nodes in depth-first order).
     """
-    tree = rows.calibrator.tree_ if isinstance(rows.calibrator, CalibrationTree) else None
+    tree = rows.calibrator.model_ if isinstance(rows.calibrator, TreeCalibrator) else None
     nodes = None if tree is None else _nodes(tree, rows, max_regions)
     if tree is not None and nodes is not None and len(nodes) > 1:
         found, note = [node for node in nodes if not node["children"]], None
@@ -46,19 +46,19 @@ def find_regions(rows: Rows, max_regions: int) -> dict[str, Any]:
     return {"regions": found, "kind": kind, "note": note, "tree": nodes}
 
 
-def _nodes(tree: TreeModel, rows: Rows, max_regions: int) -> list[dict[str, Any]]:
+def _nodes(tree: FittedModel, rows: Rows, max_regions: int) -> list[dict[str, Any]]:
     """The nodes that are shown, depth first, each with its evidence."""
     assert rows.matrix is not None
-    leaf = tree.apply(rows.matrix)
-    counts = _rows_below(
+    leaf = tree.apply(rows.matrix)[:, 0]
+    counts = _sum_over_leaves(
         tree, np.asarray(np.bincount(leaf, rows.weights, tree.n_nodes), dtype=np.float64)
     )
-    divided = _divided(tree, counts, max_regions)
+    divided = _nodes_to_divide(tree, counts, max_regions)
     gaps = np.asarray(np.isnan(rows.matrix).any(axis=0))
     limits = words.regions(tree, gaps)
-    n_leaves = _rows_below(tree, (tree.attribute < 0).astype(np.float64))
-    order, spans = _side_by_side(tree, leaf, divided)
-    judged = rows.judged.some(order)
+    n_leaves = _sum_over_leaves(tree, (tree.attribute < 0).astype(np.float64))
+    order, spans = _sort_by_region(tree, leaf, divided)
+    predictions = rows.predictions.take(order)
     nodes: list[dict[str, Any]] = []
     pending: list[tuple[int, str | None, int, str]] = [(0, None, 1, words.joined([]))]
     while pending:
@@ -77,32 +77,31 @@ def _nodes(tree: TreeModel, rows: Rows, max_regions: int) -> list[dict[str, Any]
                 "leaves": int(n_leaves[node]),
                 "share": float(tree.weight[node]),
                 "training_rows": float(tree.n_rows[node]),
-                **judged.some(spans[node]).place(),
+                **predictions.take(spans[node]).summary(),
             }
         )
         if is_split:
-            below = zip(_children(tree, node), words.branches(tree, node, gaps), strict=True)
+            below = zip(tree.children(node), words.branches(tree, node, gaps), strict=True)
             pending += [(child, f"node-{node}", level + 1, text) for child, text in below][::-1]
     return nodes
 
 
-def _rows_below(tree: TreeModel, in_leaf: Floats) -> Floats:
+def _sum_over_leaves(tree: FittedModel, in_leaf: Floats) -> Floats:
     """Sums over the leaves below every node."""
     total = in_leaf.copy()
     # A child stands behind its parent.
     for node in np.flatnonzero(tree.attribute >= 0)[::-1]:
-        first = tree.first_child[node]
-        total[node] = total[first : first + tree.n_children[node]].sum()
+        total[node] = total[tree.children(node)].sum()
     return total
 
 
-def _divided(tree: TreeModel, counts: Floats, max_regions: int) -> set[int]:
+def _nodes_to_divide(tree: FittedModel, counts: Floats, max_regions: int) -> set[int]:
     """The nodes to show divided, the largest first, so that there are not too many regions."""
     divided: set[int] = set()
     n_regions, pending = 1, [(-counts[0], -tree.n_rows[0], 0)]
     while pending:
         *_, node = heapq.heappop(pending)
-        children = _children(tree, node) if tree.attribute[node] >= 0 else range(0)
+        children = tree.children(node)
         if not children or n_regions + len(children) - 1 > max_regions:
             continue
         divided.add(node)
@@ -112,8 +111,8 @@ def _divided(tree: TreeModel, counts: Floats, max_regions: int) -> set[int]:
     return divided
 
 
-def _side_by_side(
-    tree: TreeModel, leaf: npt.NDArray[np.int32], divided: set[int]
+def _sort_by_region(
+    tree: FittedModel, leaf: npt.NDArray[np.int32], divided: set[int]
 ) -> tuple[npt.NDArray[np.intp], dict[int, slice]]:
     """An order of the rows in which those of each node that is shown stand side by side."""
     # Where a node stands among the regions, from one end of the tree to the other.
@@ -123,25 +122,20 @@ def _side_by_side(
     while pending:
         node, is_done = pending.pop()
         if is_done:
-            reach[node] = (reach[_children(tree, node)[0]][0], n_regions)
+            reach[node] = (reach[tree.children(node)[0]][0], n_regions)
         elif node in divided:
-            pending += [(node, True), *((child, False) for child in _children(tree, node)[::-1])]
+            pending += [(node, True), *((child, False) for child in tree.children(node)[::-1])]
         else:
             place[node], n_regions = n_regions, n_regions + 1
             reach[node] = (n_regions - 1, n_regions)
     # A child stands behind its parent, and what is not shown stands where its parent does.
     for node in np.flatnonzero(tree.attribute >= 0).tolist():
         if node not in divided:
-            place[_children(tree, node)] = place[node]
+            place[tree.children(node)] = place[node]
     region = place[leaf]
     starts = np.concatenate([[0], np.cumsum(np.bincount(region, minlength=n_regions))])
     spans = {node: slice(starts[first], starts[last]) for node, (first, last) in reach.items()}
     return np.argsort(region, kind="stable"), spans
-
-
-def _children(tree: TreeModel, node: int) -> range:
-    first = int(tree.first_child[node])
-    return range(first, first + int(tree.n_children[node]))
 
 
 def _segments(rows: Rows, max_regions: int) -> tuple[str, list[dict[str, Any]], str | None]:
@@ -157,7 +151,7 @@ def _segments(rows: Rows, max_regions: int) -> tuple[str, list[dict[str, Any]], 
         named = words.with_short_names(attribute)
         for text, inside in segments(named, rows.matrix[:, column], _MOST_SEGMENTS):
             region = {"id": f"segment-{len(found)}", "conditions": [text], "words": text}
-            found.append({**region, **rows.judged.some(inside).place()})
+            found.append({**region, **rows.predictions.take(inside).summary()})
     notes = []
     if left_out:
         names = ", ".join(words.short(name) for name in left_out)

@@ -1,17 +1,20 @@
-"""What a report says in sentences."""
+"""The sentences of a report."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from .._fitted.names import format_count
+from .._fitted.selection import GLOBAL, LOCAL, UNCALIBRATED
+
 # Between a number and what it counts no line may break.
 _SPACE = "\N{NO-BREAK SPACE}"
 _MOST = 0.9
 _WORDS = {
-    "leave alone": "the scores as they are",
+    "uncalibrated": "the uncalibrated scores",
     "global": "one model for all rows",
-    "local": "a model for each region",
+    "local": "an average over regions",
     "pruned tree": "the pruned tree",
 }
 _VERDICTS = {
@@ -40,14 +43,9 @@ def percent(share: float) -> str:
     return f"{minus}{text}{_SPACE}%"
 
 
-def count(number: float) -> str:
-    """A number of rows, which weights may make a fraction."""
-    return f"{number:,.0f}" if number == round(number) else f"{number:,.1f}"
-
-
-def counted(number: float) -> str:
-    """The same, with the word."""
-    return f"{count(number)}{_SPACE}{'row' if number == 1 else 'rows'}"
+def count_rows(number: float) -> str:
+    """A number of rows with the word."""
+    return f"{format_count(number)}{_SPACE}{'row' if number == 1 else 'rows'}"
 
 
 def verdict(data: Mapping[str, Any]) -> str:
@@ -59,13 +57,13 @@ def verdict(data: Mapping[str, Any]) -> str:
 
 
 def lead(data: Mapping[str, Any]) -> list[str]:
-    """By how much, and how sure that is."""
+    """The change of both losses, with intervals."""
     if data["verdict"] == "unchanged":
         return [
-            f"On these {counted(data['rows'])} the calibrated probabilities are those of the "
+            f"On these {count_rows(data['rows'])} the calibrated probabilities are those of the "
             "scores."
         ]
-    first = f"On these {counted(data['rows'])} the error of the probabilities (RMSE)"
+    first = f"On these {count_rows(data['rows'])} the error of the probabilities (RMSE)"
     sentences = [
         _change(first, data["gains"]["rmse"]),
         _change("Log loss", data["gains"]["log_loss"]),
@@ -95,13 +93,13 @@ def _change(what: str, gain: Mapping[str, Any]) -> str:
 
 
 def heading_of_seen_rows(data: Mapping[str, Any]) -> str:
-    """The loudest words of a report."""
+    """The heading of the warning that rows were used for training."""
     most = data["training_rows"]["share"] > _MOST
     return f"It was fitted to {'these very' if most else 'some of these'} rows"
 
 
 def training_rows(data: Mapping[str, Any]) -> str:
-    """What is known about these rows and those of training."""
+    """Whether these rows were used for training, as far as it is known."""
     found, what = data["training_rows"], "model" if data["is_model"] else "calibrator"
     if found["status"] == "seen":
         return (
@@ -132,7 +130,7 @@ def training_rows(data: Mapping[str, Any]) -> str:
 
 
 def remedy() -> str:
-    """What to do about rows that were used for training."""
+    """Advice on rows that were used for training."""
     return (
         "Hold rows out before fitting (for instance with scikit-learn's train_test_split), fit on "
         "the others, and make this report on the rows held out."
@@ -140,52 +138,46 @@ def remedy() -> str:
 
 
 def choice(data: Mapping[str, Any]) -> list[str]:
-    """What was chosen, and why."""
-    found, name = data["choice"], data["calibrator"].lower()
-    selection = found["selection"]
-    if not selection:
-        if found["left_alone"] is None:
+    """The choice of the fit, and the reason for it."""
+    name, selection = data["calibrator"].lower(), data["choice"]["selection"]
+    if selection is None:
+        if not data["choice"]["has_model"]:
             return [
                 f"{data['calibrator']} has nothing to choose from: it looks at the scores alone."
             ]
-        return [f"The {name} was fitted without comparing it with leaving the scores alone."]
-    chosen = [row for row in selection if row["chosen"]]
-    if any("share" in row for row in selection):
-        return [
-            "Every tree is read with regions of several sizes. Their shares, and that of the "
-            f"scores as they are, have the lowest {found['objective']} on rows that a tree had "
-            "not seen."
-        ]
-    losses = [f"{candidate(row['candidate'])} ({row['loss']:.4f})" for row in selection]
-    compared = f"{', '.join(losses[:-1])} and {losses[-1]}"
+        return [f"The {name} was fitted without comparing it with the uncalibrated scores."]
+    losses = {row["name"]: row["loss"] for row in selection["candidates"]}
+    compared = {each: losses[each] for each in (UNCALIBRATED, GLOBAL) if each in losses}
+    compared[LOCAL] = selection["calibrated_loss"]
+    *first, last = [f"{candidate(each)} ({loss:.4f})" for each, loss in compared.items()]
+    measure = "RMSE" if selection["scoring"] == "rmse" else "log loss"
+    chosen = selection["chosen"]
     sentences = [
-        f"When it was fitted, the {name} compared {compared} by cross-validated "
-        f"{found['objective']}, and chose {candidate(chosen[0]['candidate'])}."
+        f"When it was fitted, the {name} compared {', '.join(first)} and {last} by the {measure} "
+        f"on rows that were held out, and chose {candidate(chosen)}."
     ]
-    lowest = min(selection, key=lambda row: row["loss"])
-    if not lowest["chosen"]:
-        sentences.append(
-            f"The loss of {candidate(lowest['candidate'])} is lower, but not by enough to be sure."
-        )
+    lowest = min(compared, key=lambda each: compared[each])
+    if compared[lowest] < compared[chosen]:
+        sentences.append(f"The loss of {candidate(lowest)} is lower, but not by enough to be sure.")
     return sentences
 
 
 def candidate(name: str) -> str:
-    """What a candidate is called in a sentence."""
+    """The name of a candidate in a sentence."""
     return _WORDS.get(name, name)
 
 
-def place(found: Mapping[str, Any], several_classes: bool) -> str:
-    """What is said and what happens in some rows."""
+def region_sentence(found: Mapping[str, Any], several_classes: bool) -> str:
+    """The predicted and the observed frequency in a region."""
     if not found["rows"]:
         return "no rows here"
     of_class = f"{found['class']}: " if several_classes else ""
     text = f"{of_class}says {percent(found['says'])}, is {percent(found['observed'])}"
-    return f"{text}, {counted(found['rows'])}"
+    return f"{text}, {count_rows(found['rows'])}"
 
 
-def doubt(found: Mapping[str, Any]) -> str:
-    """How sure that is."""
+def interval_sentence(found: Mapping[str, Any]) -> str:
+    """The interval of the observed frequency beside the scores."""
     if not found["rows"]:
         return "None of these rows is here, so nothing can be said."
     ends = f"{percent(found['low'])} to {percent(found['high'])}"

@@ -23,7 +23,10 @@ namespace nb = nanobind;
 
 template <class T>
 using Array = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Indices = Array<std::int32_t>;
 using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;
+template <class T>
+using RowMajor = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using ColumnMajor = nb::ndarray<const double, nb::ndim<2>, nb::f_contig, nb::device::cpu>;
 
 inline void require(bool holds, const char* what) {
@@ -191,10 +194,10 @@ class Training {
     Data data_;
 };
 
-// The bindings of the trees of shrunken node models.
-void bind_local(nb::module_& m);
-
-// The bindings of trees that are grown on chunks of rows.
-void bind_chunks(nb::module_& m);
+void bind_binning(nb::module_& m);
+void bind_histogram(nb::module_& m);
+void bind_published(nb::module_& m);
+void bind_shrunken(nb::module_& m);
+void bind_tree(nb::module_& m);
 
 }  // namespace caltree

@@ -2,25 +2,18 @@
 #include "histogram/histogram.hpp"
 
 #include "bindings/bindings.hpp"
-#include "data/binning.hpp"
+#include "data/bins.hpp"
 #include "histogram/chunk.hpp"
 #include "histogram/class_histogram.hpp"
 #include "histogram/routing.hpp"
 #include "histogram/sums.hpp"
-#include "published/models.hpp"
-#include "tree/structure.hpp"
 
 using namespace caltree;
 
 namespace {
 
-template <class T>
-using RowMajor = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Codes = nb::ndarray<nb::ro, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Strided = nb::ndarray<nb::ro, nb::ndim<1>, nb::device::cpu>;
-using CodesOut = nb::ndarray<nb::ndim<1>, nb::device::cpu>;
 using WholesOut = nb::ndarray<Whole, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Indices = Array<std::int32_t>;
 
 constexpr std::size_t most_classes = std::numeric_limits<Label>::max();
 
@@ -343,141 +336,12 @@ nb::object predictions(const ChunkHandle& rows, const RowMajor<Node>& nodes, con
     return to_numpy(std::move(result), {n_levels, nodes.shape(1), rows.n_states()});
 }
 
-template <class Visit>
-auto with_numbers(const Strided& values, Visit&& visit) {
-    if (values.dtype() == nb::dtype<float>()) {
-        return visit(Numbers<float>{static_cast<const float*>(values.data()), values.stride(0),
-                                    values.shape(0)});
-    }
-    require(values.dtype() == nb::dtype<double>(), "numbers of four or eight bytes");
-    return visit(Numbers<double>{static_cast<const double*>(values.data()), values.stride(0),
-                                 values.shape(0)});
-}
-
-nb::object distinct_values(const Strided& values, std::size_t most) {
-    require(most >= 1 && most <= most_bins, "between 1 and 65534 values");
-    std::optional<std::vector<double>> found;
-    {
-        const nb::gil_scoped_release release;
-        found =
-            with_numbers(values, [most](const auto& numbers) { return distinct(numbers, most); });
-    }
-    return found ? to_numpy(std::move(*found)) : nb::none();
-}
-
-nb::object cuts_between(const Array<double>& values, const std::optional<Array<double>>& weights,
-                        std::size_t max_bins) {
-    require(max_bins >= 2 && max_bins <= most_bins, "between 2 and 65534 bins");
-    require(!weights || weights->shape(0) == values.shape(0), "one weight a value");
-    return to_numpy(
-        cuts(view(values), weights ? view(*weights) : std::span<const double>(), max_bins));
-}
-
-void put_into_bins(const Strided& values, const Array<double>& cuts, std::size_t missing,
-                   const CodesOut& codes) {
-    require(codes.shape(0) == values.shape(0), "one code a value");
-    require(cuts.shape(0) < missing && missing <= most_bins + 1, "one code for missing values");
-    const bool narrow = codes.dtype() == nb::dtype<std::uint8_t>();
-    require(narrow || codes.dtype() == nb::dtype<std::uint16_t>(),
-            "codes must have one or two bytes");
-    require(!narrow || missing <= 255, "more bins than a byte can tell apart");
-    const nb::gil_scoped_release release;
-    with_numbers(values, [&](const auto& numbers) {
-        if (narrow) {
-            bin_numbers(numbers, view(cuts), static_cast<std::uint8_t>(missing),
-                        static_cast<std::uint8_t*>(codes.data()), codes.stride(0));
-        } else {
-            bin_numbers(numbers, view(cuts), static_cast<std::uint16_t>(missing),
-                        static_cast<std::uint16_t*>(codes.data()), codes.stride(0));
-        }
-        return 0;
-    });
-}
-
-std::vector<std::int32_t> copied(const Indices& array) {
-    return {array.data(), array.data() + array.shape(0)};
-}
-std::vector<double> copied(const Array<double>& array) {
-    return {array.data(), array.data() + array.shape(0)};
-}
-
-void check_children(const Structure& tree, std::size_t v, std::size_t n_nodes) {
-    const std::int64_t children = tree.n_children[v];
-    const std::int64_t first = tree.first_child[v];
-    if (tree.is_leaf(v)) {
-        require(children == 0, "a leaf has no children");
-        return;
-    }
-    require(children > 0 && first > static_cast<std::int64_t>(v) &&
-                first + children <= static_cast<std::int64_t>(n_nodes),
-            "a child is out of range");
-    const auto is_child = [children](std::int32_t b) { return b >= 0 && b < children; };
-    require(is_child(tree.missing[v]), "missing values go to no child");
-    if (tree.table[v] < 0) return;
-    const std::int64_t begin = tree.table[v];
-    const std::int64_t end = begin + tree.table_size[v];
-    require(end >= begin && end <= static_cast<std::int64_t>(tree.branches.size()),
-            "categories are out of range");
-    for (std::int64_t c = begin; c < end; ++c) {
-        require(is_child(tree.branches[static_cast<std::size_t>(c)]),
-                "a category goes to no child");
-    }
-}
-
-// A tree that was grown elsewhere, and its node models.
-std::pair<Structure, NodeModels> assembled(const Indices& attribute, const Array<double>& threshold,
-                                           const Indices& parent, const Indices& first_child,
-                                           const Indices& n_children, const Array<double>& n_rows,
-                                           const Array<double>& gain, const Indices& missing,
-                                           const Array<double>& missing_rows, const Indices& table,
-                                           const Indices& table_size, const Indices& branches,
-                                           const Array<double>& error,
-                                           const Array<double>& held_out_error,
-                                           const RowMajor<double>& coefficients, double held_out) {
-    Structure tree;
-    const std::size_t n = attribute.shape(0);
-    require(n > 0, "at least one node");
-    for (const Indices* array :
-         {&parent, &first_child, &n_children, &missing, &table, &table_size}) {
-        require(array->shape(0) == n, "one entry a node");
-    }
-    for (const Array<double>* array :
-         {&threshold, &n_rows, &gain, &missing_rows, &error, &held_out_error}) {
-        require(array->shape(0) == n, "one entry a node");
-    }
-    require(coefficients.shape(0) == n, "one node model a node");
-    tree.attribute = copied(attribute);
-    tree.cut.assign(n, 0);
-    tree.threshold = copied(threshold);
-    tree.parent = copied(parent);
-    tree.first_child = copied(first_child);
-    tree.n_children = copied(n_children);
-    tree.n_rows = copied(n_rows);
-    tree.gain = copied(gain);
-    tree.missing = copied(missing);
-    tree.missing_rows = copied(missing_rows);
-    tree.table = copied(table);
-    tree.table_size = copied(table_size);
-    tree.branches = copied(branches);
-    for (std::size_t v = 0; v < n; ++v) {
-        require(v == 0 || (tree.parent[v] >= 0 && static_cast<std::size_t>(tree.parent[v]) < v),
-                "a parent comes after its child");
-        check_children(tree, v, n);
-    }
-    NodeModels models;
-    models.error = copied(error);
-    models.held_out_error = copied(held_out_error);
-    models.own.assign(n, 1);
-    models.coefficients.assign(coefficients.data(), coefficients.data() + coefficients.size());
-    models.total = tree.n_rows[0];
-    models.held_out_total = held_out;
-    return {std::move(tree), std::move(models)};
-}
-
 }  // namespace
 
-void caltree::bind_chunks(nb::module_& m) {
+void caltree::bind_histogram(nb::module_& m) {
     using namespace nb::literals;
+    m.attr("farthest_score") = farthest_score;
+    m.attr("largest_loss") = largest_loss;
     nb::class_<ChunkHandle>(m, "Chunk")
         .def(nb::init<Codes, const Indices&, Array<Label>, std::size_t, RowMajor<double>,
                       std::optional<RowMajor<double>>, std::optional<Array<double>>,
@@ -496,11 +360,4 @@ void caltree::bind_chunks(nb::module_& m) {
           "first_child"_a, "n_children"_a, "table"_a, "branches"_a);
     m.def("predictions", &predictions, "chunk"_a, "nodes"_a, "first"_a, "ancestor"_a,
           "parameters"_a, "centre"_a, "scale"_a, "per_state"_a);
-    m.def("distinct_values", &distinct_values, "values"_a, "most"_a);
-    m.def("cuts", &cuts_between, "values"_a, "weights"_a.none(), "max_bins"_a);
-    m.def("put_into_bins", &put_into_bins, "values"_a, "cuts"_a, "missing"_a, "codes"_a);
-    m.def("assembled", &assembled, "attribute"_a, "threshold"_a, "parent"_a, "first_child"_a,
-          "n_children"_a, "n_rows"_a, "gain"_a, "missing"_a, "missing_rows"_a, "table"_a,
-          "table_size"_a, "branches"_a, "error"_a, "held_out_error"_a, "coefficients"_a,
-          "held_out"_a);
 }

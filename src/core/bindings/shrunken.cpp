@@ -1,18 +1,22 @@
 // The bindings of the trees of shrunken node models, alone and in forests.
+#include <algorithm>
+
 #include "bindings/bindings.hpp"
 #include "data/bins.hpp"
 #include "shrunken/grower.hpp"
-#include "tree/forest.hpp"
+#include "tree/bootstrap.hpp"
 
 using namespace caltree;
 
 namespace {
 
+using Hessians = nb::ndarray<const double, nb::ndim<4>, nb::c_contig, nb::device::cpu>;
+
 // What growing such trees needs beyond the training data.
-class LocalTraining {
+class ShrunkenTraining {
   public:
-    LocalTraining(const Training& training, const std::optional<ColumnMajor>& offset,
-                  std::size_t max_bins, bool all_scores)
+    ShrunkenTraining(const Training& training, const std::optional<ColumnMajor>& offset,
+                     std::size_t max_bins, bool all_scores)
         : training_(training) {
         const Data& data = training.data();
         require(max_bins >= 2 && max_bins <= most_bins, "between 2 and 65534 bins");
@@ -27,18 +31,18 @@ class LocalTraining {
         }
         regressors_ = regressors(data, offset ? offset->data() : nullptr, all_scores);
     }
-    LocalTraining(const LocalTraining&) = delete;
-    LocalTraining& operator=(const LocalTraining&) = delete;
+    ShrunkenTraining(const ShrunkenTraining&) = delete;
+    ShrunkenTraining& operator=(const ShrunkenTraining&) = delete;
 
     // A tree on some rows, and its node models; held-out rows are judged on the way.
-    std::pair<Structure, NodeModels> grow(const Array<Row>& rows, const Array<Row>& held_out,
-                                          double penalty, double min_samples_split,
-                                          double min_samples_leaf, std::size_t max_depth,
-                                          bool log_loss, const Structure* given) const {
+    std::pair<Structure, FittedNodes> grow(const Array<Row>& rows, const Array<Row>& held_out,
+                                           double penalty, double min_samples_split,
+                                           double min_samples_leaf, std::size_t max_depth,
+                                           bool log_loss, const Structure* given) const {
         const std::vector<Row> train = training_.rows(rows);
         const std::vector<Row> test = training_.rows(held_out);
         const Data& data = training_.data();
-        LocalSettings settings;
+        GrowthSettings settings;
         settings.penalty = penalty;
         settings.min_samples_split = min_samples_split;
         settings.min_samples_leaf = min_samples_leaf;
@@ -48,26 +52,26 @@ class LocalTraining {
         std::vector<double> weights(data.n_rows());
         for (std::size_t i = 0; i < weights.size(); ++i)
             weights[i] = data.weight(static_cast<Row>(i));
-        LocalGrower grower(data, attributes(), regressors_, weights, settings);
-        LocalTree tree = grower.grow(train, test, given);
-        return {std::move(tree.structure), std::move(tree.models)};
+        ShrunkenGrower grower(data, attributes(), regressors_, weights, settings);
+        GrownTree tree = grower.grow(train, test, given);
+        return {std::move(tree.structure), std::move(tree.nodes)};
     }
 
     // A tree on a bootstrap sample, the rows it left out, and what it says about them for each
     // of the sizes.
-    std::tuple<Structure, NodeModels, nb::object, nb::object> bagged(
+    std::tuple<Structure, FittedNodes, nb::object, nb::object> bagged(
         std::uint64_t seed, bool splits_on_scores, double penalty, const Array<double>& sizes,
         double min_samples_leaf, std::size_t max_depth, std::size_t max_features) const {
         require(sizes.shape(0) > 0 && max_features > 0, "at least one size and attribute");
         const Data& data = training_.data();
-        LocalSettings settings;
+        GrowthSettings settings;
         settings.penalty = penalty;
         settings.sizes.assign(sizes.data(), sizes.data() + sizes.shape(0));
         settings.min_samples_split = settings.sizes.back();
         settings.min_samples_leaf = min_samples_leaf;
         settings.max_depth = max_depth;
         settings.max_features = max_features;
-        LocalTree tree;
+        GrownTree tree;
         Bootstrap sample;
         {
             const nb::gil_scoped_release release;
@@ -76,15 +80,15 @@ class LocalTraining {
             settings.seed = random.next();
             const auto columns =
                 splits_on_scores ? std::span<const BinnedColumn>(columns_) : attributes();
-            LocalGrower grower(data, columns, regressors_, sample.weights, settings);
+            ShrunkenGrower grower(data, columns, regressors_, sample.weights, settings);
             tree = grower.grow(sample.in_bag, sample.out_of_bag);
-            judge_splits(tree.structure, tree.models);
+            judge_splits(tree.structure, tree.nodes);
         }
         const std::vector<std::size_t> shape{sizes.shape(0), sample.out_of_bag.size(),
                                              regressors_.n_states};
         nb::object rows = to_numpy(std::move(sample.out_of_bag));
         nb::object predictions = to_numpy(std::move(tree.predictions), shape);
-        return {std::move(tree.structure), std::move(tree.models), std::move(rows),
+        return {std::move(tree.structure), std::move(tree.nodes), std::move(rows),
                 std::move(predictions)};
     }
 
@@ -98,83 +102,114 @@ class LocalTraining {
     Regressors regressors_;
 };
 
-// A fitted forest as plain arrays, ready to predict.
-class ForestHandle {
+// Node models of many nodes, fitted together by sums over rows.
+class NodeFits {
   public:
-    ForestHandle(RouteArrays routes, Array<double> weight, Models parameters,
-                 Array<std::int32_t> roots)
-        : routes_(std::move(routes)),
-          weight_(std::move(weight)),
-          parameters_(std::move(parameters)),
-          roots_(std::move(roots)),
-          forest_{routes_.view(), view(weight_),        {parameters_.data(), parameters_.size()},
-                  view(roots_),   parameters_.shape(1), parameters_.shape(2)} {
-        check();
+    // weight, loss and its derivatives (see NewtonFit) at the parents' parameters, a row a node.
+    NodeFits(const RowMajor<double>& parents, std::size_t n_states, bool sees_all, double penalty,
+             bool is_root, const Array<double>& weight, const Array<double>& loss,
+             const Models& gradient, const Hessians& hessian, double noise)
+        : n_states_(n_states), n_parameters_(parents.shape(1)) {
+        const std::size_t n = parents.shape(0);
+        require(n_states > 0 && n_parameters_ > 0 && n_parameters_ % n_states == 0,
+                "parameters have another width");
+        require(penalty > 0.0, "the penalty must be positive");
+        require(weight.shape(0) == n && loss.shape(0) == n, "one entry a node");
+        check(gradient, hessian, n);
+        const auto costs = penalties(n_states, n_parameters_ / n_states - 1, sees_all, penalty);
+        for (std::size_t v = 0; v < n; ++v) {
+            NewtonFit& fit = fits_.emplace_back(n_states, costs);
+            fit.start({parents.data() + v * n_parameters_, n_parameters_}, is_root,
+                      weight.data()[v], loss.data()[v], noise);
+            set_derivatives(fit, gradient, hessian, v);
+        }
     }
 
-    // What the trees say, added up: a column a log-odds.
-    nb::object add(const Matrix& matrix, const ColumnMajor& scores,
-                   const std::optional<ColumnMajor>& offset) const {
-        const ForestPredictor predictor(forest_);
-        require(matrix.shape(1) == routes_.n_attributes(), "the matrix has another width");
-        require(matrix.shape(0) == scores.shape(0), "scores and matrix differ in length");
-        require(scores.shape(1) == predictor.n_scores(), "scores has another width");
-        check_offset(offset, matrix.shape(0), forest_.n_states == 1 ? 2 : forest_.n_states);
-        std::vector<double> result(matrix.shape(0) * forest_.n_states, 0.0);
-        {
-            const Table table = table_of(matrix);
-            const nb::gil_scoped_release release;
-            predictor.add(table, scores.data(), offset ? offset->data() : nullptr, result.data());
+    // The nodes that are not done, in their order.
+    nb::object pending() const {
+        std::vector<std::int64_t> result;
+        for (std::size_t v = 0; v < fits_.size(); ++v) {
+            if (!fits_[v].is_done()) result.push_back(static_cast<std::int64_t>(v));
         }
-        return to_numpy(std::move(result), {matrix.shape(0), forest_.n_states});
+        return to_numpy(std::move(result));
+    }
+
+    // Where the pending nodes would go next.
+    nb::object trials() const {
+        std::vector<double> result;
+        for (const NewtonFit& fit : fits_) {
+            if (fit.is_done()) continue;
+            result.insert(result.end(), fit.trial().begin(), fit.trial().end());
+        }
+        const std::size_t n_pending = result.size() / n_parameters_;
+        return to_numpy(std::move(result), {n_pending, n_parameters_});
+    }
+
+    nb::object parameters() const {
+        std::vector<double> result;
+        for (const NewtonFit& fit : fits_) {
+            result.insert(result.end(), fit.parameters().begin(), fit.parameters().end());
+        }
+        return to_numpy(std::move(result), {fits_.size(), n_parameters_});
+    }
+
+    // Takes losses and derivatives of the pending nodes at their trials; says which moved there.
+    nb::object take(const Array<double>& loss, const Models& gradient, const Hessians& hessian) {
+        const auto n_pending = static_cast<std::size_t>(std::count_if(
+            fits_.begin(), fits_.end(), [](const NewtonFit& fit) { return !fit.is_done(); }));
+        require(loss.shape(0) == n_pending, "one loss a pending node");
+        check(gradient, hessian, n_pending);
+        std::vector<std::uint8_t> moved;
+        for (NewtonFit& fit : fits_) {
+            if (fit.is_done()) continue;
+            const std::size_t at = moved.size();
+            moved.push_back(fit.judge(loss.data()[at]));
+            if (moved.back() && !fit.is_done()) set_derivatives(fit, gradient, hessian, at);
+        }
+        return to_numpy(std::move(moved));
     }
 
   private:
-    void check() const {
-        require(forest_.n_states >= 1 && forest_.width >= 2, "at least one log-odds and score");
-        routes_.check(forest_.n_states * (forest_.width - 1));
-        require(weight_.shape(0) == routes_.n_nodes() && parameters_.shape(0) == routes_.n_nodes(),
-                "one entry a node");
-        for (const std::int32_t root : view(roots_)) {
-            require(root >= 0 && static_cast<std::size_t>(root) < routes_.n_nodes(),
-                    "a root is out of range");
-        }
+    void check(const Models& gradient, const Hessians& hessian, std::size_t n) const {
+        const std::size_t width = n_parameters_ / n_states_;
+        require(
+            gradient.shape(0) == n && gradient.shape(1) == n_states_ && gradient.shape(2) == width,
+            "the gradient has another shape");
+        require(hessian.shape(0) == n && hessian.shape(1) == n_states_ &&
+                    hessian.shape(2) == width && hessian.shape(3) == width,
+                "the Hessian has another shape");
     }
 
-    RouteArrays routes_;
-    Array<double> weight_;
-    Models parameters_;
-    Array<std::int32_t> roots_;
-    FittedForest forest_;
+    static void set_derivatives(NewtonFit& fit, const Models& gradient, const Hessians& hessian,
+                                std::size_t row) {
+        fit.set_derivatives(gradient.data() + row * gradient.shape(1) * gradient.shape(2),
+                            hessian.data() + row * (hessian.size() / hessian.shape(0)));
+    }
+
+    std::size_t n_states_, n_parameters_;
+    std::vector<NewtonFit> fits_;
 };
 
 }  // namespace
 
-void caltree::bind_local(nb::module_& m) {
+void caltree::bind_shrunken(nb::module_& m) {
     using namespace nb::literals;
-    nb::class_<LocalTraining>(m, "LocalTraining")
+    nb::class_<ShrunkenTraining>(m, "ShrunkenTraining")
         .def(nb::init<const Training&, const std::optional<ColumnMajor>&, std::size_t, bool>(),
              "training"_a, "offset"_a.none(), "max_bins"_a, "all_scores"_a, nb::keep_alive<1, 2>())
-        .def("grow", &LocalTraining::grow, "rows"_a, "held_out"_a, "penalty"_a,
+        .def("grow", &ShrunkenTraining::grow, "rows"_a, "held_out"_a, "penalty"_a,
              "min_samples_split"_a, "min_samples_leaf"_a, "max_depth"_a, "log_loss"_a,
              "given"_a.none() = nb::none())
-        .def("bagged", &LocalTraining::bagged, "seed"_a, "splits_on_scores"_a, "penalty"_a,
+        .def("bagged", &ShrunkenTraining::bagged, "seed"_a, "splits_on_scores"_a, "penalty"_a,
              "sizes"_a, "min_samples_leaf"_a, "max_depth"_a, "max_features"_a);
-    nb::class_<ForestHandle>(m, "ForestPredictor")
+    nb::class_<NodeFits>(m, "NodeFits")
         .def(
-            "__init__",
-            [](ForestHandle* self, Array<std::int32_t> attribute, Array<double> threshold,
-               Array<std::int32_t> first_child, Array<std::int32_t> n_children,
-               Array<std::int32_t> missing, Array<std::int32_t> table, Array<std::int32_t> branches,
-               Array<std::int32_t> n_categories, Array<double> weight, Models parameters,
-               Array<std::int32_t> roots) {
-                new (self)
-                    ForestHandle({std::move(attribute), std::move(threshold),
-                                  std::move(first_child), std::move(n_children), std::move(missing),
-                                  std::move(table), std::move(branches), std::move(n_categories)},
-                                 std::move(weight), std::move(parameters), std::move(roots));
-            },
-            "attribute"_a, "threshold"_a, "first_child"_a, "n_children"_a, "missing"_a, "table"_a,
-            "branches"_a, "n_categories"_a, "weight"_a, "parameters"_a, "roots"_a)
-        .def("add", &ForestHandle::add, "matrix"_a, "scores"_a, "offset"_a.none());
+            nb::init<const RowMajor<double>&, std::size_t, bool, double, bool, const Array<double>&,
+                     const Array<double>&, const Models&, const Hessians&, double>(),
+            "parents"_a, "n_states"_a, "sees_all"_a, "penalty"_a, "is_root"_a, "weight"_a, "loss"_a,
+            "gradient"_a, "hessian"_a, "noise"_a)
+        .def("pending", &NodeFits::pending)
+        .def("trials", &NodeFits::trials)
+        .def("parameters", &NodeFits::parameters)
+        .def("take", &NodeFits::take, "loss"_a, "gradient"_a, "hessian"_a);
 }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -12,6 +13,9 @@ namespace caltree {
 
 using Row = std::uint32_t;
 using Label = std::uint16_t;
+
+// A row's deviance counts no smaller probability than this, as scikit-learn's log loss.
+inline constexpr double smallest_likelihood = std::numeric_limits<double>::epsilon();
 
 struct Data {
     const Columns& columns;

@@ -27,7 +27,6 @@ inline constexpr std::uint8_t in_no_fold = 255;
 inline constexpr double farthest_score = 100.0;
 // Nor does a row's loss count for more.
 inline constexpr double largest_loss = 1e3;
-inline constexpr double smallest_likelihood = 1e-15;
 
 // How much each kind of number is multiplied by before it is rounded.
 struct Units {

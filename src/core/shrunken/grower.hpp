@@ -14,9 +14,9 @@
 #include "data/bins.hpp"
 #include "data/data.hpp"
 #include "data/random.hpp"
-#include "published/models.hpp"
 #include "shrunken/node_model.hpp"
 #include "shrunken/residual_split.hpp"
+#include "tree/fitted_nodes.hpp"
 #include "tree/partition.hpp"
 #include "tree/structure.hpp"
 
@@ -24,7 +24,7 @@ namespace caltree {
 
 enum class Objective { squared_error, deviance };
 
-struct LocalSettings {
+struct GrowthSettings {
     double penalty = 0.1;
     double min_samples_split = 16.0;
     double min_samples_leaf = 2.0;
@@ -37,29 +37,29 @@ struct LocalSettings {
     std::vector<double> sizes;
 };
 
-struct LocalTree {
+struct GrownTree {
     Structure structure;
-    NodeModels models;  // the error is the deviance; coefficients: n_nodes x n_parameters
+    FittedNodes nodes;  // the error is the deviance; parameters: n_nodes x n_parameters
     std::vector<double> predictions;  // sizes x held-out rows x n_states
 };
 
-class LocalGrower {
+class ShrunkenGrower {
   public:
     // `columns` may have more attributes than the data: scores that a tree may split on, too.
-    LocalGrower(const Data& data, std::span<const BinnedColumn> columns,
-                const Regressors& regressors, std::span<const double> weights,
-                const LocalSettings& settings)
+    ShrunkenGrower(const Data& data, std::span<const BinnedColumn> columns,
+                   const Regressors& regressors, std::span<const double> weights,
+                   const GrowthSettings& settings)
         : data_(data),
           columns_(columns),
           r_(regressors),
           weights_(weights),
           settings_(settings),
-          shrinker_(data, regressors, weights, settings.penalty),
+          fitter_(data, regressors, weights, settings.penalty),
           finder_(columns, {regressors.n_states}, {settings.penalty, settings.min_samples_leaf}),
           random_(settings.seed) {}
 
     // With a structure the node models alone are fitted.
-    LocalTree grow(std::vector<Row> rows, std::vector<Row> held_out,
+    GrownTree grow(std::vector<Row> rows, std::vector<Row> held_out,
                    const Structure* given = nullptr) {
         rows_ = std::move(rows);
         held_out_ = std::move(held_out);
@@ -88,11 +88,11 @@ class LocalGrower {
     };
 
     Structure& tree() { return result_.structure; }
-    NodeModels& models() { return result_.models; }
+    FittedNodes& nodes() { return result_.nodes; }
 
     void prepare() {
-        for (const Row row : rows_) models().total += weights_[row];
-        models().held_out_total = total_weight(data_, held_out_);
+        for (const Row row : rows_) nodes().total += weights_[row];
+        nodes().held_out_total = total_weight(data_, held_out_);
         result_.predictions.assign(settings_.sizes.size() * held_out_.size() * r_.n_states, 0.0);
         place_.assign(settings_.sizes.empty() ? 0 : data_.n_rows(), 0);
         if (settings_.sizes.empty()) return;
@@ -108,8 +108,8 @@ class LocalGrower {
         double n_rows = 0.0;
         for (const Row row : rows) n_rows += weights_[row];
         tree().n_rows[at.node] = n_rows;
-        if (!rows.empty()) shrinker_.fit(rows, at.parameters, at.node == 0);
-        shrinker_.apply(held_out, at.parameters);
+        if (!rows.empty()) fitter_.fit(rows, at.parameters, at.node == 0);
+        fitter_.apply(held_out, at.parameters);
         store(at, rows, held_out);
         const bool inner = given_ ? !tree().is_leaf(at.node) : split(at, rows);
         predict(at, held_out, n_rows, inner);
@@ -118,18 +118,17 @@ class LocalGrower {
 
     void store(const Pending& at, std::span<const Row> rows, std::span<const Row> held_out) {
         const std::size_t width = r_.n_parameters();
-        models().error.resize(tree().size(), 0.0);
-        models().held_out_error.resize(tree().size(), 0.0);
-        models().own.resize(tree().size(), 1);
-        models().coefficients.resize(tree().size() * width, 0.0);
-        r_.unscaled(at.parameters, models().coefficients.data() + at.node * width);
-        for (const Row row : rows)
-            models().error[at.node] += weights_[row] * shrinker_.deviance(row);
+        nodes().error.resize(tree().size(), 0.0);
+        nodes().held_out_error.resize(tree().size(), 0.0);
+        nodes().own.resize(tree().size(), 1);
+        nodes().parameters.resize(tree().size() * width, 0.0);
+        r_.unscaled(at.parameters, nodes().parameters.data() + at.node * width);
+        for (const Row row : rows) nodes().error[at.node] += weights_[row] * fitter_.deviance(row);
         for (const Row row : held_out) {
-            models().held_out_error[at.node] +=
+            nodes().held_out_error[at.node] +=
                 data_.weight(row) * (settings_.objective == Objective::deviance
-                                         ? shrinker_.deviance(row)
-                                         : shrinker_.squared_error(row));
+                                         ? fitter_.deviance(row)
+                                         : fitter_.squared_error(row));
         }
     }
 
@@ -141,10 +140,10 @@ class LocalGrower {
         evidence_.resize(rows.size() * shape.size());
         double* to = evidence_.data();
         for (const Row row : rows) {
-            const double* p = shrinker_.probability(row);
+            const double* p = fitter_.probability(row);
             *to++ = weights_[row];
             for (std::size_t j = 0; j < r_.n_states; ++j) {
-                *to++ = weights_[row] * ((shrinker_.is_class(row, j) ? 1.0 : 0.0) - p[j]);
+                *to++ = weights_[row] * ((fitter_.is_class(row, j) ? 1.0 : 0.0) - p[j]);
                 *to++ = weights_[row] * p[j] * (1.0 - p[j]);
             }
         }
@@ -179,8 +178,8 @@ class LocalGrower {
         }
         tree().cut[node] = static_cast<std::uint32_t>(split.cut);
         // Beyond the last bin there are only missing values.
-        tree().threshold[node] = split.cut + 1 < column.n_bins ? column.threshold(split.cut)
-                                                               : std::numeric_limits<double>::max();
+        tree().threshold[node] =
+            split.cut + 1 < column.n_bins ? column.threshold(split.cut) : only_missing;
     }
 
     // Categories that no row here has go where most rows go, or where missing ones do.
@@ -208,8 +207,7 @@ class LocalGrower {
                (!inner || n_rows < settings_.sizes[at.next_size])) {
             double* to = result_.predictions.data() + at.next_size * held_out_.size() * r_.n_states;
             for (const Row row : held_out) {
-                std::copy_n(shrinker_.probability(row), r_.n_states,
-                            to + place_[row] * r_.n_states);
+                std::copy_n(fitter_.probability(row), r_.n_states, to + place_[row] * r_.n_states);
             }
             ++at.next_size;
         }
@@ -235,15 +233,15 @@ class LocalGrower {
     std::span<const BinnedColumn> columns_;
     const Regressors& r_;
     std::span<const double> weights_;  // one a row
-    LocalSettings settings_;
-    Shrinker shrinker_;
+    GrowthSettings settings_;
+    NodeModelFitter fitter_;
     ResidualFinder finder_;
     Random random_;
     bool given_ = false;
     std::vector<Row> rows_, held_out_, scratch_, place_;
     std::vector<double> evidence_;
     std::vector<std::size_t> attributes_;
-    LocalTree result_;
+    GrownTree result_;
 };
 
 }  // namespace caltree

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "data/data.hpp"
+#include "shrunken/newton.hpp"
 
 namespace caltree {
 
@@ -109,57 +110,56 @@ inline double probabilities_of(const double* F, double* p, std::size_t n_states)
 
 // The scores of other classes are held back more than a class's own.
 inline constexpr double penalty_of_others = 40.0;
-// The root has as far to go as the scores are wrong, its descendants only a little further.
-inline constexpr std::size_t most_root_steps = 50;
-inline constexpr double first_damping = 1e-6;  // in units of the rows
-inline constexpr double damping_factor = 10.0;
-inline constexpr std::size_t most_steps = 2;
-inline constexpr int most_halvings = 12;
-// What a step must improve the penalised deviance by to be followed by another.
-inline constexpr double smallest_improvement = 1e-2;
-inline constexpr double smallest_root_improvement = 1e-12;  // of the deviance
-inline constexpr double rounding = 1e-12;
+// What a step of each parameter away from the parent's costs.
+inline std::vector<double> penalties(std::size_t n_states, std::size_t per_state, bool sees_all,
+                                     double penalty) {
+    std::vector<double> result(n_states * (per_state + 1), penalty);
+    if (n_states == 1 || !sees_all) return result;
+    for (std::size_t j = 0; j < n_states; ++j) {
+        for (std::size_t k = 0; k < per_state; ++k) {
+            if (k % n_states != j) result[j * (per_state + 1) + 1 + k] *= penalty_of_others;
+        }
+    }
+    return result;
+}
 
 // The state of the rows (log-odds, probabilities) and the fit of one node at a time.
-class Shrinker {
+class NodeModelFitter {
   public:
-    Shrinker(const Data& data, const Regressors& regressors, std::span<const double> weights,
-             double penalty)
+    NodeModelFitter(const Data& data, const Regressors& regressors, std::span<const double> weights,
+                    double penalty)
         : data_(data),
           r_(regressors),
           weights_(weights),
-          penalties_(regressors.n_parameters(), penalty),
+          newton_(regressors.n_states, penalties(regressors.n_states, regressors.per_state,
+                                                 regressors.sees_all(), penalty)),
           probability_(data.n_rows() * regressors.n_states),
           row_loss_(data.n_rows()),
           F_(regressors.n_states),
-          hessian_(regressors.width() * regressors.width()) {
-        if (r_.n_states == 1 || !r_.sees_all()) return;
-        for (std::size_t j = 0; j < r_.n_states; ++j) {
-            for (std::size_t k = 0; k < r_.per_state; ++k) {
-                const bool own = k % r_.n_states == j;
-                if (!own) penalties_[j * r_.width() + 1 + k] *= penalty_of_others;
-            }
-        }
-    }
+          gradient_(regressors.n_parameters()),
+          hessian_(regressors.n_states * regressors.width() * regressors.width()) {}
 
     // From the parent's parameters to this node's, which are written in their place.
     void fit(std::span<const Row> rows, std::vector<double>& parameters, bool is_root) {
-        const std::vector<double> parent = parameters;
-        double loss = 0.0;
+        double weight = 0.0, loss = 0.0;
         if (is_root) {
-            loss = evaluate(rows, parameters, parent);
+            for (const Row row : rows) weight += weights_[row];
+            loss = evaluate(rows, parameters);
         } else {  // the parent's fit has left behind what it says of these rows
             for (const Row row : rows) loss += weights_[row] * row_loss_[row];
         }
-        if (is_root) {
-            fit_root(rows, parameters, parent, loss);
-            return;
+        newton_.start(parameters, is_root, weight, loss);
+        bool moved = true;
+        while (!newton_.is_done()) {
+            if (moved) {
+                differentiate(rows);
+                newton_.set_derivatives(gradient_.data(), hessian_.data());
+                if (newton_.is_done()) break;
+            }
+            moved = newton_.judge(evaluate(rows, newton_.trial()));
         }
-        for (std::size_t step = 0; step < most_steps; ++step) {
-            const double before = loss;
-            if (!improve(rows, parameters, parent, 0.0, loss)) break;
-            if (before - loss <= smallest_improvement) break;
-        }
+        if (!moved) evaluate(rows, newton_.parameters());
+        parameters = newton_.parameters();
     }
 
     // Log-odds and probabilities of rows under some parameters.
@@ -178,12 +178,12 @@ class Shrinker {
     bool is_class(Row row, std::size_t state) const {
         return data_.labels[row] == (r_.n_states == 1 ? 1 : state);
     }
-    // Of a row under the last parameters; no row counts for more than about 34.5.
+    // Of a row under the last parameters.
     double deviance(Row row) const {
         const double* p = probability(row);
         const std::size_t label = data_.labels[row];
         const double likely = r_.n_states > 1 ? p[label] : (label == 1 ? p[0] : 1.0 - p[0]);
-        return -std::log(std::max(likely, 1e-15));
+        return -std::log(std::max(likely, smallest_likelihood));
     }
     double squared_error(Row row) const {
         const double* p = probability(row);
@@ -196,36 +196,6 @@ class Shrinker {
     }
 
   private:
-    // Scores that are far too sure leave Newton's method nothing to go by: where no step helps,
-    // steps are damped, until they do.
-    void fit_root(std::span<const Row> rows, std::vector<double>& parameters,
-                  const std::vector<double>& parent, double loss) {
-        double total = 0.0;
-        for (const Row row : rows) total += weights_[row];
-        double damping = 0.0;
-        for (std::size_t step = 0; step < most_root_steps; ++step) {
-            const double before = loss;
-            if (!improve(rows, parameters, parent, damping, loss)) {
-                if (damping >= total) return;
-                damping = std::max(first_damping * total, damping * damping_factor);
-            } else if (before - loss > smallest_root_improvement * (std::abs(before) + 1.0)) {
-                damping /= damping_factor;
-                if (damping < first_damping * total) damping = 0.0;
-            } else {
-                if (damping == 0.0) return;
-                damping = 0.0;
-            }
-        }
-    }
-
-    // One step of all parameters; false, with nothing changed, if none helps.
-    bool improve(std::span<const Row> rows, std::vector<double>& parameters,
-                 const std::vector<double>& parent, double damping, double& loss) {
-        step_.assign(r_.n_parameters(), 0.0);
-        for (std::size_t j = 0; j < r_.n_states; ++j) newton(rows, parameters, parent, damping, j);
-        return advance(rows, parameters, parent, loss);
-    }
-
     const double* values(Row row, std::size_t state) const {
         return r_.values.data() + std::size_t{row} * r_.n_scores + r_.first(state);
     }
@@ -240,9 +210,8 @@ class Shrinker {
         }
     }
 
-    // Penalised deviance; leaves the probabilities of the rows behind.
-    double evaluate(std::span<const Row> rows, const std::vector<double>& parameters,
-                    const std::vector<double>& parent) {
+    // The loss of the rows; leaves their probabilities behind.
+    double evaluate(std::span<const Row> rows, const std::vector<double>& parameters) {
         double loss = 0.0;
         for (const Row row : rows) {
             log_odds(row, parameters, F_.data());
@@ -251,92 +220,42 @@ class Shrinker {
             row_loss_[row] = norm - (r_.n_states > 1 ? F_[label] : (label == 1 ? F_[0] : 0.0));
             loss += weights_[row] * row_loss_[row];
         }
-        for (std::size_t t = 0; t < parameters.size(); ++t) {
-            const double distance = parameters[t] - parent[t];
-            loss += 0.5 * penalties_[t] * distance * distance;
-        }
         return loss;
     }
 
-    // The Newton step of one state's parameters, the others held fast.
-    void newton(std::span<const Row> rows, const std::vector<double>& parameters,
-                const std::vector<double>& parent, double damping, std::size_t state) {
+    // Minus the gradient and the Hessian of the loss, state by state, where the rows are.
+    void differentiate(std::span<const Row> rows) {
         const std::size_t width = r_.width();
-        double* step = step_.data() + state * width;
+        std::fill(gradient_.begin(), gradient_.end(), 0.0);
         std::fill(hessian_.begin(), hessian_.end(), 0.0);
-        for (const Row row : rows) {
-            const double p = probability(row)[state];
-            const double g = weights_[row] * ((is_class(row, state) ? 1.0 : 0.0) - p);
-            const double h = weights_[row] * p * (1.0 - p);
-            const double* x = values(row, state);
-            step[0] += g;
-            hessian_[0] += h;
-            for (std::size_t a = 1; a < width; ++a) {
-                step[a] += g * x[a - 1];
-                hessian_[a * width] += h * x[a - 1];
-                for (std::size_t b = 1; b <= a; ++b) {
-                    hessian_[a * width + b] += h * x[a - 1] * x[b - 1];
+        for (std::size_t state = 0; state < r_.n_states; ++state) {
+            double* gradient = gradient_.data() + state * width;
+            double* hessian = hessian_.data() + state * width * width;
+            for (const Row row : rows) {
+                const double p = probability(row)[state];
+                const double g = weights_[row] * ((is_class(row, state) ? 1.0 : 0.0) - p);
+                const double h = weights_[row] * p * (1.0 - p);
+                const double* x = values(row, state);
+                gradient[0] += g;
+                hessian[0] += h;
+                for (std::size_t a = 1; a < width; ++a) {
+                    gradient[a] += g * x[a - 1];
+                    hessian[a * width] += h * x[a - 1];
+                    for (std::size_t b = 1; b <= a; ++b) {
+                        hessian[a * width + b] += h * x[a - 1] * x[b - 1];
+                    }
                 }
             }
         }
-        for (std::size_t a = 0; a < width; ++a) {
-            const std::size_t t = state * width + a;
-            step[a] -= penalties_[t] * (parameters[t] - parent[t]);
-            hessian_[a * width + a] += penalties_[t] + damping;
-        }
-        solve(step);
-    }
-
-    // Cholesky, in place, on the lower triangle.
-    void solve(double* b) {
-        const std::size_t n = r_.width();
-        double* A = hessian_.data();
-        for (std::size_t j = 0; j < n; ++j) {
-            for (std::size_t i = j; i < n; ++i) {
-                double sum = A[i * n + j];
-                for (std::size_t k = 0; k < j; ++k) sum -= A[i * n + k] * A[j * n + k];
-                A[i * n + j] = i == j ? std::sqrt(sum) : sum / A[j * n + j];
-            }
-        }
-        for (std::size_t i = 0; i < n; ++i) {
-            for (std::size_t k = 0; k < i; ++k) b[i] -= A[i * n + k] * b[k];
-            b[i] /= A[i * n + i];
-        }
-        for (std::size_t i = n; i-- > 0;) {
-            for (std::size_t k = i + 1; k < n; ++k) b[i] -= A[k * n + i] * b[k];
-            b[i] /= A[i * n + i];
-        }
-    }
-
-    // The longest of step, step / 2, step / 4, ... that helps; false, with nothing changed, if
-    // none.
-    bool advance(std::span<const Row> rows, std::vector<double>& parameters,
-                 const std::vector<double>& parent, double& loss) {
-        const std::vector<double> from = parameters;
-        double length = 1.0;
-        for (int halvings = 0; halvings < most_halvings; ++halvings, length /= 2.0) {
-            for (std::size_t t = 0; t < from.size(); ++t) {
-                parameters[t] = from[t] + length * step_[t];
-            }
-            const double now = evaluate(rows, parameters, parent);
-            // Close to the best there is, rounding must not decide on the last digits of it.
-            if (now <= loss + rounding * (std::abs(loss) + 1.0)) {
-                loss = now;
-                return true;
-            }
-        }
-        parameters = from;
-        evaluate(rows, parameters, parent);
-        return false;
     }
 
     const Data& data_;
     const Regressors& r_;
     std::span<const double> weights_;  // one a row
-    std::vector<double> penalties_;    // one a parameter
+    NewtonFit newton_;
     std::vector<double> probability_;  // n_rows x n_states
     std::vector<double> row_loss_;     // the deviance of the rows of a fit, halved
-    std::vector<double> F_, step_, hessian_;
+    std::vector<double> F_, gradient_, hessian_;
 };
 
 }  // namespace caltree

@@ -8,25 +8,25 @@
 #include <utility>
 #include <vector>
 
-#include "published/models.hpp"
+#include "tree/fitted_nodes.hpp"
 #include "tree/structure.hpp"
 
 namespace caltree {
 
-struct FinishedTree {
+struct CollapsedTree {
     Structure tree;
-    std::vector<double> coefficients;
+    std::vector<double> parameters;
     std::vector<double> weight;  // what the node's model counts for in what the tree says
 };
 
 // A tree says several things, and each counts for its share: what it would if nodes of fewer rows
 // than a size were leaves, for each size, and what it does when pruned.
 template <class IsInner>
-class Levels {
+class SizeWeights {
   public:
     // One share a size, and one for the pruned tree; a level without a share is left out.
-    Levels(const Structure& tree, std::span<const double> sizes, std::span<const double> shares,
-           IsInner is_inner_when_pruned)
+    SizeWeights(const Structure& tree, std::span<const double> sizes,
+                std::span<const double> shares, IsInner is_inner_when_pruned)
         : tree_(tree), sizes_(sizes), shares_(shares), pruned_(std::move(is_inner_when_pruned)) {}
 
     // Whether any level goes below the node.
@@ -76,26 +76,26 @@ inline void copy_split(const Structure& from, std::size_t v, Structure& to, std:
 // Nodes that no level goes below become leaves; what was below them goes. The others stay in their
 // order, so that children still come after their parents and side by side.
 template <class IsInner>
-FinishedTree finished(const Structure& from, const NodeModels& models,
-                      const Levels<IsInner>& levels) {
-    const std::size_t width = models.coefficients.size() / from.size();
-    FinishedTree result;
+CollapsedTree collapse(const Structure& from, const FittedNodes& nodes,
+                       const SizeWeights<IsInner>& sizes) {
+    const std::size_t width = nodes.parameters.size() / from.size();
+    CollapsedTree result;
     Structure& to = result.tree;
     std::vector<std::int32_t> index(from.size(), -1);
     for (std::size_t v = 0; v < from.size(); ++v) {
         const bool kept = v == 0 || index[static_cast<std::size_t>(from.parent[v])] >= 0;
         const auto parent = v == 0 ? v : static_cast<std::size_t>(from.parent[v]);
-        if (!kept || (v > 0 && !levels.is_inner(parent))) continue;
+        if (!kept || (v > 0 && !sizes.is_inner(parent))) continue;
         const std::size_t at = to.add_leaves(v == 0 ? -1 : index[parent], 1);
         index[v] = static_cast<std::int32_t>(at);
         to.n_rows[at] = from.n_rows[v];
-        result.weight.push_back(levels.weight(v));
-        const double* row = models.coefficients.data() + v * width;
-        result.coefficients.insert(result.coefficients.end(), row, row + width);
+        result.weight.push_back(sizes.weight(v));
+        const double* row = nodes.parameters.data() + v * width;
+        result.parameters.insert(result.parameters.end(), row, row + width);
         if (v > 0 && static_cast<std::size_t>(from.first_child[parent]) == v) {
             to.first_child[static_cast<std::size_t>(index[parent])] = index[v];
         }
-        if (levels.is_inner(v)) copy_split(from, v, to, at);
+        if (sizes.is_inner(v)) copy_split(from, v, to, at);
     }
     return result;
 }

@@ -12,6 +12,7 @@
 
 #include "data/columns.hpp"
 #include "kernels/kernels.hpp"
+#include "tree/structure.hpp"
 
 namespace caltree {
 
@@ -47,10 +48,9 @@ class Router {
             const bool nominal = a >= 0 && static_cast<std::size_t>(a) < known;
             const std::int32_t count =
                 nominal ? routes.n_categories[static_cast<std::size_t>(a)] : 0;
-            // The largest number stands for infinity, which JSON has not: all but missing values.
-            const bool all_known = routes.threshold[v] == std::numeric_limits<double>::max();
-            const double threshold =
-                all_known ? std::numeric_limits<double>::infinity() : routes.threshold[v];
+            const double threshold = routes.threshold[v] == only_missing
+                                         ? std::numeric_limits<double>::infinity()
+                                         : routes.threshold[v];
             nodes_.push_back({threshold, a, routes.first_child[v], routes.missing[v],
                               routes.table[v], static_cast<std::uint32_t>(count)});
         }
@@ -75,12 +75,6 @@ class Router {
         return static_cast<std::size_t>(at.first_child + branch);
     }
 
-    // The next node on the way of a row.
-    std::size_t next(std::size_t node, const Table& table, std::size_t row) const {
-        const double* values = table.first + static_cast<std::ptrdiff_t>(row) * table.row_stride;
-        return child(node, values[attribute(node) * table.column_stride]);
-    }
-
   private:
     struct Node {
         double threshold;
@@ -91,52 +85,64 @@ class Router {
     std::vector<Node> nodes_;
 };
 
-// A fitted tree, borrowed: coefficients n_nodes x m x (1 + n_scores). What it says is the sum of
-// what the nodes on a row's way say, each times its weight.
-struct FittedTree {
-    Routes routes;
-    std::span<const double> weight;  // one a node
-    std::span<const double> coefficients;
-    std::size_t n_classes, n_scores;
+// Fitted trees, borrowed; their nodes stand one after the other. What they say is the sum of what
+// the nodes on a row's ways say, each times its weight.
+struct FittedTrees {
+    Routes routes;                        // splits may be on scores, too, which follow attributes
+    std::span<const double> weight;       // one a node
+    std::span<const double> parameters;   // n_nodes x n_states x width
+    std::span<const std::int32_t> roots;  // the first node of each tree
+    std::size_t n_states, width, n_scores;
+
+    std::size_t n_classes() const { return n_states == 1 ? 2 : n_states; }
+    // Whether each log-odds sees all scores, or those of its own class alone.
+    bool sees_all() const { return width == n_scores + 1; }
+};
+
+// New rows: encoded attributes; scores, and an offset or null, column by column.
+struct NewRows {
+    Table table;
+    const double* scores = nullptr;
+    const double* offset = nullptr;
+
+    double value(std::size_t row, std::size_t attribute) const {
+        if (attribute >= table.n_columns) {
+            return scores[(attribute - table.n_columns) * table.n_rows + row];
+        }
+        return table.first[static_cast<std::ptrdiff_t>(row) * table.row_stride +
+                           static_cast<std::ptrdiff_t>(attribute) * table.column_stride];
+    }
 };
 
 class Predictor {
   public:
-    explicit Predictor(const FittedTree& tree) : tree_(tree), router_(tree.routes) {}
+    explicit Predictor(const FittedTrees& trees) : trees_(trees), router_(trees.routes) {}
 
-    std::int32_t leaf(const Table& table, std::size_t row) const {
-        std::size_t node = 0;
-        while (!router_.is_leaf(node)) node = router_.next(node, table, row);
+    std::int32_t leaf(const NewRows& rows, std::size_t row, std::int32_t root) const {
+        auto node = static_cast<std::size_t>(root);
+        while (!router_.is_leaf(node)) node = next(node, rows, row);
         return static_cast<std::int32_t>(node);
     }
 
-    // scores: column-major, table.n_rows x n_scores; offset: likewise, a column a log-odds, or
-    // null; probabilities: row-major, n_rows x m.
-    void probabilities(const Table& table, const double* scores, const double* offset,
-                       double* probabilities) const {
-        const std::size_t m = tree_.n_classes;
-        const std::vector<double> models = state_models();
-        std::fill_n(probabilities, table.n_rows * m, 0.0);
-        Block block(m);
-        for (std::size_t begin = 0; begin < table.n_rows; begin += block_rows) {
-            block.start(begin, std::min(block_rows, table.n_rows - begin));
-            // Each pass takes every row to the next node that counts for something.
-            while (advance(table, block)) {
-                const std::size_t columns = block.columns();
-                for (const std::size_t i : block.at) {
-                    const double* model =
-                        models.data() + block.node[i] * columns * (tree_.n_scores + 1);
-                    state(model, scores + begin + i, table.n_rows, columns, block.F.data() + i);
-                    for (std::size_t j = 0; offset != nullptr && j < columns; ++j) {
-                        block.F[j * block_rows + i] += offset[j * table.n_rows + begin + i];
-                    }
-                }
-                block.evaluate();
-                for (const std::size_t i : block.at) {
-                    const double weight = tree_.weight[block.node[i]];
-                    double* row = probabilities + (begin + i) * m;
-                    for (std::size_t j = 0; j < m; ++j) {
-                        row[j] += weight * block.p[j * block_rows + i];
+    // probabilities: row-major, n_rows x n_classes.
+    void probabilities(const NewRows& rows, double* probabilities) const {
+        const std::size_t m = trees_.n_classes();
+        const std::size_t n_rows = rows.table.n_rows;
+        std::fill_n(probabilities, n_rows * m, 0.0);
+        Block block(trees_.n_states);
+        for (std::size_t begin = 0; begin < n_rows; begin += block_rows) {
+            for (const std::int32_t root : trees_.roots) {
+                block.start(begin, std::min(block_rows, n_rows - begin), root);
+                // Each pass takes every row to the next node that counts for something.
+                while (advance(rows, block)) {
+                    for (const std::size_t i : block.at) log_odds(rows, block, i);
+                    block.evaluate();
+                    for (const std::size_t i : block.at) {
+                        const double weight = trees_.weight[block.node[i]];
+                        double* row = probabilities + (begin + i) * m;
+                        for (std::size_t j = 0; j < m; ++j) {
+                            row[j] += weight * block.p[j * block_rows + i];
+                        }
                     }
                 }
             }
@@ -144,81 +150,75 @@ class Predictor {
     }
 
   private:
-    // For two classes the difference of the two rows is all that counts.
-    std::vector<double> state_models() const {
-        const std::size_t width = tree_.n_scores + 1;
-        if (tree_.n_classes != 2) return {tree_.coefficients.begin(), tree_.coefficients.end()};
-        std::vector<double> differences(router_.size() * width);
-        for (std::size_t v = 0; v < router_.size(); ++v) {
-            const double* rows = tree_.coefficients.data() + v * 2 * width;
-            for (std::size_t t = 0; t < width; ++t) {
-                differences[v * width + t] = rows[width + t] - rows[t];
-            }
-        }
-        return differences;
-    }
-
-    void state(const double* model, const double* scores, std::size_t score_stride,
-               std::size_t columns, double* F) const {
-        for (std::size_t j = 0; j < columns; ++j) {
-            double sum = *model++;
-            for (std::size_t c = 0; c < tree_.n_scores; ++c) {
-                sum += *model++ * scores[c * score_stride];
-            }
-            F[j * block_rows] = sum;
-        }
-    }
-
-    // Some rows on their way down the tree.
+    // Some rows on their way down a tree.
     struct Block {
-        explicit Block(std::size_t n_classes)
-            : m(n_classes),
-              node(block_rows),
-              classes(m),
-              F(columns() * block_rows),
-              p(m * block_rows) {
-            std::iota(classes.begin(), classes.end(), std::size_t{0});
+        explicit Block(std::size_t n_states)
+            : node(block_rows),
+              states(n_states),
+              F(n_states * block_rows),
+              p(std::max<std::size_t>(2, n_states) * block_rows) {
+            std::iota(states.begin(), states.end(), std::size_t{0});
         }
 
-        std::size_t columns() const { return m == 2 ? 1 : m; }
-
-        void start(std::size_t first, std::size_t count) {
+        void start(std::size_t first, std::size_t count, std::int32_t root) {
             begin = first;
             started = false;
             at.resize(count);
             std::iota(at.begin(), at.end(), std::size_t{0});
-            std::fill(node.begin(), node.end(), 0);
+            std::fill(node.begin(), node.end(), static_cast<std::size_t>(root));
         }
 
         void evaluate() {
             const std::size_t padded = padded_rows(at.back() + 1);
-            if (m == 2) {
+            if (states.size() == 1) {
                 kernels().sigmoid(F.data(), p.data(), p.data() + block_rows, padded);
             } else {
-                kernels().softmax(F.data(), {classes.data(), m}, block_rows, p.data(), padded);
+                kernels().softmax(F.data(), {states.data(), states.size()}, block_rows, p.data(),
+                                  padded);
             }
         }
 
-        std::size_t m;
         std::size_t begin = 0;
         bool started = false;
         std::vector<std::size_t> at;    // the rows that have not reached their end
         std::vector<std::size_t> node;  // where each is
-        std::vector<std::size_t> classes;
+        std::vector<std::size_t> states;
         std::vector<double> F, p;
     };
 
+    std::size_t next(std::size_t node, const NewRows& rows, std::size_t row) const {
+        return router_.child(node,
+                             rows.value(row, static_cast<std::size_t>(router_.attribute(node))));
+    }
+
+    // What the node model says about a row of the block.
+    void log_odds(const NewRows& rows, Block& block, std::size_t i) const {
+        const std::size_t stride = rows.table.n_rows;
+        const std::size_t n_states = trees_.n_states;
+        const double* beta = trees_.parameters.data() + block.node[i] * n_states * trees_.width;
+        const double* scores = rows.scores + block.begin + i;
+        const std::size_t step = trees_.sees_all() ? stride : stride * n_states;
+        const std::size_t shift = trees_.sees_all() ? 0 : stride;
+        for (std::size_t j = 0; j < n_states; ++j) {
+            const double* x = scores + j * shift;
+            double sum = *beta++;
+            for (std::size_t k = 0; k + 1 < trees_.width; ++k) sum += *beta++ * x[k * step];
+            if (rows.offset != nullptr) sum += rows.offset[j * stride + block.begin + i];
+            block.F[j * block_rows + i] = sum;
+        }
+    }
+
     // Takes the rows to their next nodes that count; those that have none are done. False if all
     // are.
-    bool advance(const Table& table, Block& block) const {
+    bool advance(const NewRows& rows, Block& block) const {
         std::size_t kept = 0;
         for (const std::size_t i : block.at) {
             std::size_t& node = block.node[i];
             bool more = !block.started || !router_.is_leaf(node);
-            if (more && block.started) node = router_.next(node, table, block.begin + i);
-            while (more && !(tree_.weight[node] > 0.0)) {
+            if (more && block.started) node = next(node, rows, block.begin + i);
+            while (more && !(trees_.weight[node] > 0.0)) {
                 more = !router_.is_leaf(node);
-                if (more) node = router_.next(node, table, block.begin + i);
+                if (more) node = next(node, rows, block.begin + i);
             }
             if (more) block.at[kept++] = i;
         }
@@ -227,7 +227,7 @@ class Predictor {
         return kept > 0;
     }
 
-    FittedTree tree_;
+    FittedTrees trees_;
     Router router_;
 };
 

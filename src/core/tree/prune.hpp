@@ -10,7 +10,7 @@
 #include <queue>
 #include <vector>
 
-#include "published/models.hpp"
+#include "tree/fitted_nodes.hpp"
 #include "tree/structure.hpp"
 
 namespace caltree {
@@ -38,7 +38,7 @@ class ExactSum {
 
 class Pruner {
   public:
-    Pruner(const Structure& tree, const NodeModels& models)
+    Pruner(const Structure& tree, const FittedNodes& models)
         : tree_(tree), models_(models), state_(tree.size()), place_(tree.size(), 0) {
         number_in_pre_order();
         add_up();
@@ -212,7 +212,7 @@ class Pruner {
     }
 
     const Structure& tree_;
-    const NodeModels& models_;
+    const FittedNodes& models_;
     std::vector<State> state_;
     std::vector<std::size_t> place_;    // in pre-order
     std::vector<std::size_t> touched_;  // nodes below which something changed
@@ -224,7 +224,7 @@ struct PruningSequence {
     std::vector<double> held_out;  // mean error after each step; empty if no row is held out
 };
 
-inline PruningSequence pruning_sequence(const Structure& tree, const NodeModels& models) {
+inline PruningSequence pruning_sequence(const Structure& tree, const FittedNodes& models) {
     Pruner pruner(tree, models);
     PruningSequence sequence;
     const bool judged = models.held_out_total > 0.0;

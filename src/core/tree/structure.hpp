@@ -3,9 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace caltree {
+
+// The threshold of a split that divides missing values from all others; JSON has no infinity.
+inline constexpr double only_missing = std::numeric_limits<double>::max();
 
 // Structure of arrays, one entry a node. The children of a node stand side by side, after it.
 struct Structure {

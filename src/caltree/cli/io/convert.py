@@ -11,13 +11,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..._inputs.arrays import Floats
 from ..._inputs.attributes import Attribute
 from ..errors import CommandError
 
-Floats = npt.NDArray[np.float64]
-
 _MISSING = pa.array(["", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "None"])
-"""What stands for a missing number in text; among text only an empty field is missing."""
+"""Texts that stand for a missing number; among text only an empty field is missing."""
 _TRUTH = {"true": True, "false": False}
 
 
@@ -39,10 +38,10 @@ class Where:
 
 def numbers(column: Any, where: Where) -> Floats:
     """The values as numbers, NaN for missing ones."""
-    column = _decoded(column)
+    column = _decode(column)
     kind = column.type
     if _is_text(kind):
-        column = _parsed(column, where)
+        column = _parse(column, where)
     elif not _is_number(kind):
         raise _wrong_type(kind, where)
     column = pc.cast(column, pa.float64(), safe=False)
@@ -51,7 +50,7 @@ def numbers(column: Any, where: Where) -> Floats:
 
 def texts(column: Any, where: Where) -> Any:
     """The values as text, null for missing ones."""
-    column = _decoded(column)
+    column = _decode(column)
     kind = column.type
     if not (_is_text(kind) or _is_number(kind)):
         raise _wrong_type(kind, where)
@@ -60,7 +59,7 @@ def texts(column: Any, where: Where) -> Any:
 
 def booleans(column: Any, where: Where) -> Any:
     """The values as truth values; text is "true" or "false" in capitals or not."""
-    column = _decoded(column)
+    column = _decode(column)
     if not _is_text(column.type):
         found = numbers(column, where)
         wrong = ~np.isin(found, (0.0, 1.0)) & ~np.isnan(found)
@@ -76,7 +75,7 @@ def booleans(column: Any, where: Where) -> Any:
 
 
 def as_learned(column: Any, attribute: Attribute, where: Where) -> Any:
-    """The values as the model learned the attribute."""
+    """The values, of the type that the model learned."""
     categories = attribute.categories
     if categories is None:
         is_ready = pa.types.is_floating(column.type) or pa.types.is_integer(column.type)
@@ -90,13 +89,13 @@ def as_kind(column: Any, like: Sequence[Any], where: Where) -> Any:
         return texts(column, where)
     if all(isinstance(value, bool) for value in like):
         return booleans(column, where)
-    column = _decoded(column)
+    column = _decode(column)
     if pa.types.is_integer(column.type):
         return column
     return pa.array(numbers(column, where))
 
 
-def guessed(column: Any, where: Where) -> Any:
+def guess_type(column: Any, where: Where) -> Any:
     """Text as numbers or truth values, if every value is one; as it is otherwise."""
     for convert in (numbers, booleans):
         try:
@@ -109,7 +108,7 @@ def guessed(column: Any, where: Where) -> Any:
 
 def as_given(column: Any, where: Where) -> Any:
     """A typed column for fitting: text, truth values and numbers stay what they are."""
-    kind = _decoded(column).type
+    kind = _decode(column).type
     if pa.types.is_null(column.type) or pa.types.is_decimal(kind):
         return pa.array(numbers(column, where))
     if _is_text(kind):
@@ -121,7 +120,7 @@ def as_given(column: Any, where: Where) -> Any:
 
 def labels(column: Any, where: Where, *, is_text: bool) -> npt.NDArray[Any]:
     """Labels for fitting: whole numbers if all of them are, truth values, or text."""
-    column = _decoded(column)
+    column = _decode(column)
     _refuse_missing(column, where)
     if pa.types.is_boolean(column.type):
         return np.asarray(column.to_numpy(zero_copy_only=False), dtype=bool)
@@ -144,7 +143,7 @@ def labels(column: Any, where: Where, *, is_text: bool) -> npt.NDArray[Any]:
 
 def known_labels(column: Any, classes: Sequence[Any], where: Where) -> npt.NDArray[Any]:
     """Labels as the classes of a model, all of them known to it."""
-    _refuse_missing(_decoded(column), where)
+    _refuse_missing(_decode(column), where)
     found = as_kind(column, classes, where).to_numpy(zero_copy_only=False)
     known = np.array(classes)
     unknown = ~np.isin(found, known.astype(found.dtype))
@@ -167,7 +166,7 @@ def scores(columns: Sequence[Any], places: Sequence[Where], score_type: str) -> 
             row = int((~np.isfinite(values)).argmax())
             found = "no score" if np.isnan(values[row]) else "an infinite score"
             raise where.complain(row, found, "drop such rows or fill in a finite number")
-        if score_type == "probability" and not _within(values):
+        if score_type == "probability" and not _are_probabilities(values):
             row = int(((values < 0.0) | (values > 1.0)).argmax())
             raise where.complain(
                 row,
@@ -178,7 +177,7 @@ def scores(columns: Sequence[Any], places: Sequence[Where], score_type: str) -> 
     return matrix
 
 
-def _within(values: Floats) -> bool:
+def _are_probabilities(values: Floats) -> bool:
     return bool(values.min(initial=0.0) >= 0.0 and values.max(initial=1.0) <= 1.0)
 
 
@@ -208,7 +207,7 @@ def _refuse_missing(column: Any, where: Where) -> None:
         raise where.complain(row, "no label", "drop the rows without one")
 
 
-def _parsed(column: Any, where: Where) -> Any:
+def _parse(column: Any, where: Where) -> Any:
     text = pc.utf8_trim_whitespace(column.cast(pa.string()))
     text = pc.if_else(pc.is_in(text, value_set=_MISSING), pa.scalar(None, pa.string()), text)
     try:
@@ -228,7 +227,7 @@ def _is_numeral(word: Any) -> bool:
     return True
 
 
-def _decoded(column: Any) -> Any:
+def _decode(column: Any) -> Any:
     if pa.types.is_null(column.type):
         return column.cast(pa.string())
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column

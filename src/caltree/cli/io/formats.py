@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ..errors import CommandError
 
 CHOICES = ("csv", "parquet", "arrow", "jsonl")
-"""What `--format` may say; an Arrow file may be of either kind."""
+"""The values of `--format`; an Arrow file may be of either kind."""
 
 STREAM = "arrow stream"
 """Arrow without the table of contents at the end."""
@@ -35,8 +35,8 @@ class Format(NamedTuple):
     compressed: bool = False
 
 
-def of_path(path: str, given: str | None, option: str) -> Format:
-    """The format of a file by what was said, or by its ending."""
+def format_of_path(path: str, given: str | None, option: str) -> Format:
+    """The format of a file: the given one, or that of its ending."""
     lower = path.lower()
     compressed = lower.endswith(".gz")
     plain = lower.removesuffix(".gz")
@@ -57,8 +57,8 @@ def of_path(path: str, given: str | None, option: str) -> Format:
     return Format(name, compressed)
 
 
-def of_bytes(start: bytes) -> str:
-    """The format by the first bytes; what is nothing else is taken for CSV."""
+def format_of_bytes(start: bytes) -> str:
+    """The format by the first bytes; CSV if they are of no other."""
     if start.startswith(b"PAR1"):
         return "parquet"
     if start.startswith(b"ARROW1"):

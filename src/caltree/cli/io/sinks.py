@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
 
-from ..._fitted.files import whole_file
+from ..._fitted.files import atomic_file
 from ..errors import CommandError, writing
 from .formats import STANDARD, STREAM, Format
 
@@ -23,7 +23,7 @@ _MOST_SHARED = 10
 
 
 class Sink:
-    """Where batches go; the writer is made for the first of them."""
+    """A file that batches are written to; the first of them sets the schema."""
 
     def __init__(self, file: BinaryIO, kind: str, name: str) -> None:
         self._file, self._kind, self._name = file, kind, name
@@ -39,11 +39,11 @@ class Sink:
         if self._writer is None:
             self._writer = _WRITERS[self._kind](self._file, batch)
         if self._kind in ("parquet", "arrow", STREAM):
-            batch = _aligned(batch, self._writer.schema, self._name)
+            batch = _align(batch, self._writer.schema, self._name)
         self._writer.write_batch(batch)
 
     def close(self) -> None:
-        """Write what stands at the end of a file."""
+        """Write the end of the file."""
         if self._writer is not None:
             self._writer.close()
 
@@ -60,7 +60,7 @@ def open_sink(path: str, file_format: Format) -> Iterator[Sink]:
         try:
             yield sink
         except BaseException:
-            # What was written is thrown away; a writer left open would complain later.
+            # The file is thrown away, but a writer left open would complain later.
             with suppress(Exception):
                 sink.close()
             raise
@@ -78,7 +78,7 @@ def _binary(path: str, compressed: bool) -> Iterator[BinaryIO]:
         yield stream
         stream.flush()
         return
-    with whole_file(Path(path)) as beside, open(beside, "wb") as file:
+    with atomic_file(Path(path)) as beside, open(beside, "wb") as file:
         if not compressed:
             yield file
             return
@@ -87,7 +87,7 @@ def _binary(path: str, compressed: bool) -> Iterator[BinaryIO]:
             yield packed  # type: ignore[misc]  # a file in all that is asked of it
 
 
-def _aligned(batch: Any, schema: Any, name: str) -> Any:
+def _align(batch: Any, schema: Any, name: str) -> Any:
     """A batch with the columns and types of the first, which a typed file keeps to its end."""
     if batch.schema.equals(schema):
         return batch
@@ -111,10 +111,10 @@ def _aligned(batch: Any, schema: Any, name: str) -> Any:
 
 
 def _parquet(file: BinaryIO, first: Any) -> Any:
-    return pa.parquet.ParquetWriter(file, first.schema, use_dictionary=_worth_a_dictionary(first))
+    return pa.parquet.ParquetWriter(file, first.schema, use_dictionary=_dictionary_columns(first))
 
 
-def _worth_a_dictionary(first: Any) -> bool | list[str]:
+def _dictionary_columns(first: Any) -> bool | list[str]:
     """All columns but those of numbers that are nearly all different.
 
     To try a dictionary on these takes several times as long as all other work together.
@@ -142,15 +142,15 @@ class _CsvWriter:
 
     def __init__(self, file: BinaryIO, first: Any) -> None:
         self._file = file
-        self._file.write(_lines([_quoted(pa.array([name])) for name in first.schema.names]))
+        self._file.write(_lines([_quote(pa.array([name])) for name in first.schema.names]))
 
     def write_batch(self, batch: Any) -> None:
         columns = zip(batch.schema.names, batch.columns, strict=True)
         if batch.num_rows:
-            self._file.write(_lines([_quoted(_as_text(column, name)) for name, column in columns]))
+            self._file.write(_lines([_quote(_as_text(column, name)) for name, column in columns]))
 
     def close(self) -> None:
-        """Nothing stands at the end."""
+        """Do nothing: the file has no end of its own."""
 
 
 def _as_text(column: Any, name: str) -> Any:
@@ -162,7 +162,7 @@ def _as_text(column: Any, name: str) -> Any:
         ) from None
 
 
-def _quoted(text: Any) -> Any:
+def _quote(text: Any) -> Any:
     text = pc.fill_null(text, "")
     special = pc.match_substring_regex(text, '[",\r\n]')
     if not pc.any(special).as_py():
@@ -189,7 +189,7 @@ class _JsonWriter:
         self._file.write("".join(f"{line}\n" for line in lines).encode("utf-8"))
 
     def close(self) -> None:
-        """Nothing stands at the end."""
+        """Do nothing: the file has no end of its own."""
 
 
 def _without_nan(column: Any) -> Any:

@@ -20,7 +20,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from ..errors import CommandError, UnreadableError, reading
-from .formats import STANDARD, STREAM, is_compressed, of_bytes, of_path
+from .formats import STANDARD, STREAM, format_of_bytes, format_of_path, is_compressed
 
 Stream: TypeAlias = "io.BufferedReader[Any]"
 Opened: TypeAlias = tuple[Any, int | None, Iterator[Any]]
@@ -66,7 +66,7 @@ class Source:
         if missing:
             lacks = "the column" if len(missing) == 1 else "the columns"
             raise CommandError(
-                f"{self.name} lacks {lacks} {listed(missing)}; it has {listed(self.columns)}"
+                f"{self.name} lacks {lacks} {', '.join(missing)}; it has {', '.join(self.columns)}"
             )
 
     def rows(self) -> Iterator[tuple[int, Any]]:
@@ -79,11 +79,6 @@ class Source:
             yield first, pa.RecordBatch.from_pylist([], self.schema)
 
 
-def listed(names: Iterable[str]) -> str:
-    """Names in a message."""
-    return ", ".join(names)
-
-
 @contextmanager
 def open_source(path: str, given: str | None) -> Iterator[Source]:
     """Open a file, or standard input, whose format is given, known by its ending or sniffed."""
@@ -93,14 +88,14 @@ def open_source(path: str, given: str | None) -> Iterator[Source]:
             stream = stack.enter_context(_binary(path))
         if path == STANDARD:
             with reading(name):
-                stream = _decompressed(stream)
-                kind = given or of_bytes(stream.peek(8))
+                stream = _decompress(stream)
+                kind = given or format_of_bytes(stream.peek(8))
         else:
-            kind = of_path(path, given, "--format").name
+            kind = format_of_path(path, given, "--format").name
         with reading(name, kind):
             schema, n_rows, batches = _READERS[kind](stream, stack)
         _check_names(name, schema.names)
-        yield Source(name, kind, schema, _guarded(batches, name, kind), n_rows)
+        yield Source(name, kind, schema, _guard(batches, name, kind), n_rows)
 
 
 @contextmanager
@@ -109,7 +104,7 @@ def _binary(path: str) -> Iterator[Stream]:
         with open(path, "rb") as file:
             yield file
         return
-    # What has come in, without waiting for a buffer to be full.
+    # Gives the bytes that have come in, without waiting for a full buffer.
     raw: Any = getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
     stream: Stream = io.BufferedReader(raw, _BUFFER)
     try:
@@ -118,13 +113,13 @@ def _binary(path: str) -> Iterator[Stream]:
         stream.detach()
 
 
-def _decompressed(stream: Stream) -> Stream:
+def _decompress(stream: Stream) -> Stream:
     if not is_compressed(stream.peek(2)):
         return stream
     return io.BufferedReader(gzip.GzipFile(fileobj=stream), _BUFFER)
 
 
-def _guarded(batches: Iterator[Any], name: str, kind: str) -> Iterator[Any]:
+def _guard(batches: Iterator[Any], name: str, kind: str) -> Iterator[Any]:
     with reading(name, kind):
         yield from batches
 
@@ -132,7 +127,7 @@ def _guarded(batches: Iterator[Any], name: str, kind: str) -> Iterator[Any]:
 def _check_names(name: str, columns: list[str]) -> None:
     twice = sorted({column for column in columns if columns.count(column) > 1})
     if twice:
-        raise CommandError(f"{name} has several columns named {listed(twice)}; rename them")
+        raise CommandError(f"{name} has several columns named {', '.join(twice)}; rename them")
 
 
 def _seekable(stream: Stream, stack: ExitStack) -> Any:
@@ -169,15 +164,15 @@ def _rows_of_batch(n_columns: int) -> int:
 
 
 def _arrow(stream: Stream, stack: ExitStack) -> Opened:
-    if of_bytes(stream.peek(8)) == STREAM:
+    if format_of_bytes(stream.peek(8)) == STREAM:
         reader = stack.enter_context(pa.ipc.open_stream(stream))
-        return reader.schema, None, _sliced(reader)
+        return reader.schema, None, _slice(reader)
     reader = stack.enter_context(pa.ipc.open_file(_native(_seekable(stream, stack), stack)))
     batches = (reader.get_batch(index) for index in range(reader.num_record_batches))
-    return reader.schema, None, _sliced(batches)
+    return reader.schema, None, _slice(batches)
 
 
-def _sliced(batches: Iterable[Any]) -> Iterator[Any]:
+def _slice(batches: Iterable[Any]) -> Iterator[Any]:
     for batch in batches:
         step = _rows_of_batch(batch.num_columns)
         for start in range(0, batch.num_rows, step):
@@ -185,7 +180,7 @@ def _sliced(batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def _csv(stream: Stream, stack: ExitStack) -> Opened:
-    stream = _decompressed(stream)
+    stream = _decompress(stream)
     header = _header(stream)
     if not header:
         raise UnreadableError("it is empty; there should be a line with the names of the columns")
@@ -197,12 +192,12 @@ def _csv(stream: Stream, stack: ExitStack) -> Opened:
 def _csv_batches(stream: Stream, schema: Any) -> Iterator[Any]:
     first_row = 1
     for block in whole_lines(stream):
-        table = _parsed(block, schema, first_row)
-        yield from _sliced(table.to_batches())
+        table = _parse_csv(block, schema, first_row)
+        yield from _slice(table.to_batches())
         first_row += table.num_rows
 
 
-def _parsed(block: bytes, schema: Any, first_row: int) -> Any:
+def _parse_csv(block: bytes, schema: Any, first_row: int) -> Any:
     ragged: list[Any] = []
 
     def refuse(row: Any) -> str:
@@ -278,7 +273,7 @@ def _header(stream: Stream) -> tuple[str, ...]:
 
 
 def _jsonl(stream: Stream, stack: ExitStack) -> Opened:
-    batches = _objects(_decompressed(stream))
+    batches = _objects(_decompress(stream))
     first = next(batches, None)
     if first is None:
         raise UnreadableError("it is empty; there should be a JSON object a line")
@@ -320,7 +315,7 @@ def _column(rows: list[tuple[int, dict[str, Any]]], name: str) -> Any:
         return pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
         kinds = {type(value) for value in values if value is not None}
-        found = listed(sorted(kind.__name__ for kind in kinds))
+        found = ", ".join(sorted(kind.__name__ for kind in kinds))
         raise UnreadableError(
             f"{name!r} holds values of several types ({found}) between lines {rows[0][0]} "
             f"and {rows[-1][0]}; make them one type"

@@ -1,4 +1,4 @@
-"""Where output may go; what speaks against it is said before any work is done."""
+"""Checks of the output, made before any work is done."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from pathlib import Path
 
 import click
 
-from ..._fitted.files import beside_of
+from ..._fitted.files import temporary_path
 from ..errors import CommandError, writing
 from .formats import STANDARD, Format
 
 
 def check_target(path: str, *inputs: str | None) -> None:
-    """Refuse a place that cannot be written to, and what is being read."""
+    """Refuse a path that cannot be written to, and one that is read."""
     if path == STANDARD:
         return
     if Path(path).is_dir():
         raise CommandError(f"cannot write {path}: it is a folder; give the name of a file")
     if not Path(path).exists() or Path(path).is_file():
         with writing(path):
-            beside = beside_of(Path(os.path.realpath(path)))
+            beside = temporary_path(Path(os.path.realpath(path)))
             try:
                 beside.touch(exist_ok=False)
             finally:
@@ -35,7 +35,7 @@ def check_target(path: str, *inputs: str | None) -> None:
 
 
 def check_terminal(path: str, file_format: Format) -> None:
-    """Refuse to fill a terminal with bytes that nobody can read."""
+    """Refuse to write a binary format to a terminal."""
     binary = file_format.name not in ("csv", "jsonl")
     if path == STANDARD and binary and is_terminal():
         raise click.UsageError(

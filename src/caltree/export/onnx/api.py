@@ -11,7 +11,7 @@ import numpy as np
 from ..._inputs.attributes import Attribute, Attributes
 from ..._inputs.parameters import check_choice
 from .calibrators import Source, add_calibrator
-from .checks import attributes_of, check_attribute, check_calibrator, check_missing_text
+from .checks import Known, attributes_of, check_attribute, check_calibrator, check_missing_text
 from .graph import Graph, import_onnx
 from .routes import is_text
 
@@ -29,34 +29,7 @@ def to_onnx(
     dtype: Literal["float32", "float64"] = "float32",
     missing_text: str = "",
 ) -> ModelProto:
-    """A fitted calibrator as a model of ONNX.
-
-    Parameters
-    ----------
-    calibrator : calibrator
-        A fitted calibrator of caltree.
-    dtype : {"float32", "float64"}, default="float32"
-        The precision of the numbers that go in and out. Between, all are of double precision.
-    missing_text : str, default=""
-        What stands for a missing string, since strings of ONNX cannot be missing.
-
-    Returns
-    -------
-    onnx.ModelProto
-        A model that gives `probabilities`, one column a class in the order of `classes_`. It
-        takes `scores` (a matrix of as many columns as in training) and the attributes: one matrix
-        `X` if all of them are numbers, otherwise one matrix of one column for each, under its
-        name (with "_" behind it where that is empty or taken). NaN is a missing number, and
-        booleans are 0 and 1. Global calibrators take `scores` alone.
-
-    Examples
-    --------
-    >>> from caltree import PlattScaling
-    >>> from caltree.export.onnx.api import to_onnx
-    >>> platt = PlattScaling().fit(None, [0, 1] * 10, scores=[0.2, 0.6] * 10)
-    >>> [output.name for output in to_onnx(platt).graph.output]
-    ['probabilities']
-    """
+    """Return a fitted calibrator as a model of ONNX; see `Calibrator.to_onnx`."""
     onnx = import_onnx()
     check_choice("dtype", dtype, ("float32", "float64"))
     check_missing_text(missing_text)
@@ -79,9 +52,9 @@ def to_onnx(
 
 
 def _add_metadata(
-    model: ModelProto, calibrator: Any, attributes: Attributes | None, missing_text: str
+    model: ModelProto, calibrator: Known, attributes: Attributes | None, missing_text: str
 ) -> None:
-    """Say within a model what it is."""
+    """Describe the calibrator within its model."""
     from ... import __version__
 
     names = [] if attributes is None else [each.name for each in attributes.columns]
@@ -98,7 +71,7 @@ def _add_metadata(
 
 
 def _inputs(onnx: Any, attributes: Attributes | None, dtype: str) -> tuple[list[Source], list[Any]]:
-    """Where each attribute comes from, and the inputs of the model."""
+    """Return the sources of the attributes, and the inputs of the model."""
     make = onnx.helper.make_tensor_value_info
     number = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     if attributes is None:
@@ -117,7 +90,7 @@ def _inputs(onnx: Any, attributes: Attributes | None, dtype: str) -> tuple[list[
 
 
 def _input_names(attributes: Iterable[Attribute]) -> list[str]:
-    """The names of attributes, with "_" behind those that are empty or taken."""
+    """Return the names of attributes, with "_" behind those that are empty or taken."""
     own = [attribute.name for attribute in attributes]
     reserved = {"", _SCORES, _OUTPUT}
     taken = reserved.union(own)

@@ -9,14 +9,14 @@ from itertools import groupby
 
 import numpy as np
 
-from ..._fitted.forest_model import ForestModel
-from ..._fitted.model import TreeModel
+from ..._fitted.model import FittedModel
+from ..._inputs.arrays import Floats
 from ..._inputs.attributes import Attribute
-from ..._inputs.parameters import Floats
 from ...scaling import IsotonicScaling, PlattScaling
+from ..shared import linear_pieces
 from .checks import Known, model_of
 from .graph import Graph
-from .node_models import NodeModels, roots_of
+from .node_models import NodeModels
 from .routes import Ensemble, Split, add_tree, is_text, split_of
 from .scores import Scores, logistic
 
@@ -44,7 +44,7 @@ def add_calibrator(
     graph : Graph
         Where operators are added.
     calibrator : calibrator
-        What :func:`~caltree.export.onnx.checks.check_calibrator` let pass.
+        A calibrator that :func:`~caltree.export.onnx.checks.check_calibrator` let pass.
     sources : sequence of Source
         Where its attributes come from.
     scores : str
@@ -52,7 +52,7 @@ def add_calibrator(
     width : int
         Their number of columns.
     missing_text : str
-        What stands for a missing string.
+        The text that stands for a missing string.
 
     Returns
     -------
@@ -65,27 +65,27 @@ def add_calibrator(
     if isinstance(calibrator, IsotonicScaling):
         return _isotonic(given, calibrator)
     model = model_of(calibrator)
-    if model is None or model.share_of_scores == 1.0:
+    if model is None or model.uncalibrated_weight == 1.0:
         return given.uncalibrated().matrix
-    odds = given.regressors(getattr(calibrator, "extremes_", "clip"))
-    offset = given.offset(odds) if getattr(model, "offset", True) else None
+    odds = given.regressors(calibrator.scores_are_published)
+    offset = given.offset(odds) if model.offset else None
     leaves = _leaves(graph, model, sources, odds, missing_text)
-    said = NodeModels.of(model).probabilities(leaves, odds, offset)
-    if model.share_of_scores > 0.0:
-        left = graph.op("Mul", given.uncalibrated().matrix, model.share_of_scores)
-        said = graph.op("Add", said, left)
-    return graph.op("Clip", said, 0.0, 1.0)
+    found = NodeModels.of(model).probabilities(leaves, odds, offset)
+    if model.uncalibrated_weight > 0.0:
+        left = graph.op("Mul", given.uncalibrated().matrix, model.uncalibrated_weight)
+        found = graph.op("Add", found, left)
+    return graph.op("Clip", found, 0.0, 1.0)
 
 
 def _leaves(
     graph: Graph,
-    model: TreeModel | ForestModel,
+    model: FittedModel,
     sources: Sequence[Source],
     odds: Scores,
     missing_text: str,
 ) -> str:
-    """The numbers of the leaves that rows reach, a column a tree."""
-    roots = roots_of(model)
+    """Add the numbers of the leaves that rows reach, a column a tree."""
+    roots = model.roots
     used = np.unique(model.attribute[model.attribute >= 0]).tolist()
     if not used:
         shape = graph.op(
@@ -116,7 +116,7 @@ def _leaves(
 def _columns(
     graph: Graph, chosen: Sequence[tuple[Attribute, Source]], missing_text: str
 ) -> list[str]:
-    """Attributes as numbers of double precision, NaN for missing."""
+    """Add attributes as numbers of double precision, NaN for missing."""
 
     def place(item: tuple[Attribute, Source]) -> tuple[str, bool, str]:
         attribute, source = item
@@ -134,7 +134,7 @@ def _columns(
 
 
 def _codes(graph: Graph, values: str, attribute: Attribute, missing_text: str) -> str:
-    """The codes of strings: unseen ones are the most frequent one, missing ones NaN."""
+    """Add the codes of strings: unseen ones get that of the most frequent, missing ones NaN."""
     categories = [str(category) for category in attribute.categories or ()]
     return graph.op(
         "LabelEncoder",
@@ -147,7 +147,7 @@ def _codes(graph: Graph, values: str, attribute: Attribute, missing_text: str) -
 
 def _platt(given: Scores, calibrator: PlattScaling) -> str:
     op = given.graph.op
-    odds = given.one_score_a_class().log_odds("clip").matrix
+    odds = given.one_score_a_class().log_odds().matrix
     linear = op(
         "Add", op("Mul", odds, calibrator.slopes_[np.newaxis]), calibrator.intercepts_[np.newaxis]
     )
@@ -164,11 +164,11 @@ def _isotonic(given: Scores, calibrator: IsotonicScaling) -> str:
     ensemble = Ensemble()
     lines: list[Floats] = []
     for column, corners in enumerate(zip(calibrator.thresholds_, calibrator.values_, strict=True)):
-        lines.append(_lines(*corners))
+        lines.append(linear_pieces(*corners))
         # Up to its first corner a function is constant, and again from its last one on.
         bounds = [float(corner) for corner in corners[0]]
         cut = Split(column, bounds, list(range(len(bounds) + 1)), 0)
-        ensemble.cut(ensemble.start_tree(), cut, lambda child, _: ensemble.new_leaf(child))
+        ensemble.put_split(ensemble.start_tree(), cut, lambda child, _: ensemble.add_leaf(child))
     found = op("Cast", ensemble.add_to(graph, scores.matrix), to=graph.onnx.TensorProto.INT64)
     begin = np.cumsum([0, *map(len, lines[:-1])], dtype=np.int64)
     pieces = op("Add", found, begin[np.newaxis])
@@ -178,11 +178,4 @@ def _isotonic(given: Scores, calibrator: IsotonicScaling) -> str:
     values = op("Add", op("Mul", slope, op("Sub", scores.matrix, corner)), height)
     if given.n_classes == 2:
         return op("Concat", op("Sub", 1.0, values), values, axis=1)
-    return replace(scores, matrix=values).normalised().matrix
-
-
-def _lines(corners: Floats, heights: Floats) -> Floats:
-    """Where each piece of a function begins, how high it is there, and how steep."""
-    slopes = [0.0, *np.diff(heights) / np.diff(corners), 0.0]
-    first = np.append(corners[0], corners)
-    return np.column_stack([first, np.append(heights[0], heights), slopes])
+    return replace(scores, matrix=values).normalize().matrix

@@ -1,4 +1,4 @@
-"""What can be written as ONNX, and why something else cannot."""
+"""Checks of calibrators and attributes that ONNX cannot hold."""
 
 from __future__ import annotations
 
@@ -8,23 +8,20 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..._base import Calibrator
-from ..._fitted.forest_model import ForestModel
-from ..._fitted.model import TreeModel
+from ..._fitted.model import FittedModel
 from ..._inputs.attributes import Attribute, Attributes
-from ...forest import CalibrationForest
+from ..._model_base import AttributeCalibrator
 from ...scaling import IdentityCalibrator, IsotonicScaling, PlattScaling
-from ...tree import CalibrationTree
+from ..shared import is_unicode
 
-Known: TypeAlias = (
-    CalibrationTree | CalibrationForest | PlattScaling | IsotonicScaling | IdentityCalibrator
-)
+Known: TypeAlias = AttributeCalibrator | PlattScaling | IsotonicScaling | IdentityCalibrator
 
 _MOST_BYTES = 2**31 - 1
 _BYTES_OF_A_NODE = 100
 
 
 def check_calibrator(calibrator: Any) -> Known:
-    """Refuse what has no counterpart in ONNX."""
+    """Refuse calibrators that have no counterpart in ONNX."""
     if not isinstance(calibrator, Known):
         raise TypeError(
             f"{type(calibrator).__name__} cannot be written as ONNX; the calibrators of caltree can"
@@ -37,18 +34,17 @@ def check_calibrator(calibrator: Any) -> Known:
 
 
 def check_missing_text(missing_text: Any) -> None:
-    """Refuse what cannot stand for a missing string."""
+    """Refuse a value that cannot stand for a missing string."""
     if not isinstance(missing_text, str):
         raise TypeError(f"missing_text must be a string, got {missing_text!r}")
-    if not _is_unicode(missing_text):
+    if not is_unicode(missing_text):
         raise ValueError(f"missing_text is {missing_text!r}, which is no valid Unicode")
 
 
-def _check_size(model: TreeModel | ForestModel) -> None:
+def _check_size(model: FittedModel) -> None:
     """Refuse more nodes than a model of ONNX can hold, which is a message of protobuf."""
-    coefficients = model.parameters if isinstance(model, ForestModel) else model.coefficients
-    n_nodes = len(model.attribute)
-    n_bytes = coefficients.nbytes + _BYTES_OF_A_NODE * n_nodes
+    n_nodes = model.n_nodes
+    n_bytes = model.parameters.nbytes + _BYTES_OF_A_NODE * n_nodes
     if n_bytes > _MOST_BYTES:
         raise ValueError(
             f"{n_nodes} nodes need about {n_bytes / 2**30:.1f} GiB, but a model of ONNX holds no "
@@ -57,7 +53,7 @@ def _check_size(model: TreeModel | ForestModel) -> None:
 
 
 def attributes_of(calibrator: Calibrator) -> Attributes | None:
-    """The attributes that a calibrator looks at; None for global ones."""
+    """Return the attributes that a calibrator uses; None for global ones."""
     model = model_of(calibrator)
     return None if model is None else model.attributes
 
@@ -70,14 +66,14 @@ def check_attribute(attribute: Attribute, missing_text: str, dtype: Any) -> None
     attribute : Attribute
         The attribute.
     missing_text : str
-        What stands for a missing string.
+        The text that stands for a missing string.
     dtype : dtype
         The precision of its numbers.
     """
     name, categories = attribute.name, attribute.categories or ()
     texts = [category for category in categories if isinstance(category, str)]
     for text in (name, *texts):
-        if not _is_unicode(text):
+        if not is_unicode(text):
             raise ValueError(f"attribute {name!r} has {text!r}, which is no valid Unicode")
     if texts and len(texts) < len(categories):
         raise ValueError(
@@ -99,16 +95,6 @@ def check_attribute(attribute: Attribute, missing_text: str, dtype: Any) -> None
             )
 
 
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def model_of(calibrator: Calibrator) -> TreeModel | ForestModel | None:
-    """The nodes of a calibrator; None for global ones."""
-    if isinstance(calibrator, CalibrationTree):
-        return calibrator.tree_
-    return calibrator.forest_ if isinstance(calibrator, CalibrationForest) else None
+def model_of(calibrator: Calibrator) -> FittedModel | None:
+    """Return the trees of a calibrator; None for global ones."""
+    return calibrator.model_ if isinstance(calibrator, AttributeCalibrator) else None

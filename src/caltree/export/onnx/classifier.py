@@ -1,4 +1,4 @@
-"""What a calibrated classifier does with the scores of its classifiers, as operators of ONNX."""
+"""From the scores of its classifiers to a calibrated classifier, as operators of ONNX."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..._classifier.out_of_fold import _LARGEST_MARGIN, Method, score_kind
-from ..._inputs.scores import ScoreType
+from ..._classifier.response import Method, combined_score_type
+from ..._inputs.scores import LARGEST_SCORE, ScoreType
 from .graph import Graph
 from .scores import Scores
 
@@ -26,7 +26,7 @@ class Part:
     tensor : str
         Its scores as skl2onnx gives them.
     method : {"predict_proba", "decision_function"}
-        What they are.
+        The method that gave them.
     classes : ndarray
         The classes it knows.
     """
@@ -37,15 +37,15 @@ class Part:
 
 
 def label_constants(classes: Classes) -> Classes:
-    """Labels as ONNX can give them: strings or whole numbers."""
+    """Return labels as ONNX can give them: strings or whole numbers."""
     is_text = all(isinstance(label, str) for label in classes)
     return classes.astype(object if is_text else np.int64)
 
 
 def add_classifier(
-    graph: Graph, model: Any, parts: Sequence[Part], calibrated: Callable[[str, int], str]
+    graph: Graph, model: Any, parts: Sequence[Part], calibrate: Callable[[str, int], str]
 ) -> str:
-    """Add what a calibrated classifier does with scores.
+    """Add a calibrated classifier, given the scores of its classifiers.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def add_classifier(
         Fitted.
     parts : sequence of Part
         The scores of its classifiers.
-    calibrated : callable
+    calibrate : callable
         Adds the calibrator: from the name of the scores and their width to that of the
         probabilities.
 
@@ -65,15 +65,15 @@ def add_classifier(
         The name of the probabilities, one column a class.
     """
     methods = [part.method for part in parts]
-    kind = score_kind(methods, model._combine)
+    kind = combined_score_type(methods, model.combine_)
     for part in parts:
         _check_known(part, model.classes_)
     aligned = [_class_scores(graph, part, model.classes_) for part in parts]
-    scores = _combined(aligned, methods, model._combine, kind)
-    if len(model._present) == len(model.classes_):
-        return calibrated(scores.matrix, scores.width)
-    some = _scores_of(scores, model._present)
-    return _with_others(scores, calibrated(some.matrix, some.width), model._present)
+    scores = _combine_scores(aligned, methods, model.combine_, kind)
+    if len(model.present_classes_) == len(model.classes_):
+        return calibrate(scores.matrix, scores.width)
+    some = _take_classes(scores, model.present_classes_)
+    return _add_absent_classes(scores, calibrate(some.matrix, some.width), model.present_classes_)
 
 
 def _check_known(part: Part, classes: Classes) -> None:
@@ -93,7 +93,7 @@ def _class_scores(graph: Graph, part: Part, classes: Classes) -> Scores:
         width = 1 if n_classes == 2 else n_classes
         # The margins of two classes may be given as one column, or as one for each.
         columns = [-1] if n_classes == 2 else range(n_classes)
-        margins = op("Clip", graph.columns(values, columns), -_LARGEST_MARGIN, _LARGEST_MARGIN)
+        margins = op("Clip", graph.columns(values, columns), -LARGEST_SCORE, LARGEST_SCORE)
         return Scores(graph, margins, width, n_classes, "margin")
     values = op("Clip", values, 0.0, 1.0)
     if not np.array_equal(part.classes, classes):
@@ -102,7 +102,7 @@ def _class_scores(graph: Graph, part: Part, classes: Classes) -> Scores:
     return Scores(graph, values, n_classes, n_classes, "probability")
 
 
-def _combined(
+def _combine_scores(
     parts: Sequence[Scores], methods: Sequence[Method], combine: str, kind: ScoreType
 ) -> Scores:
     """As :func:`caltree._classifier.out_of_fold.combined`."""
@@ -123,7 +123,7 @@ def _combined(
 def _as_margins(part: Scores) -> Scores:
     if part.score_type == "margin":
         return part
-    odds, graph = part.log_odds("clip"), part.graph
+    odds, graph = part.log_odds(), part.graph
     if part.n_classes > 2:
         return Scores(graph, odds.matrix, part.width, part.n_classes, "margin")
     return Scores(graph, graph.columns(odds.matrix, [1]), 1, 2, "margin")
@@ -136,29 +136,29 @@ def _one_column_a_class(part: Scores) -> Scores:
     return Scores(part.graph, halves, 2, 2, part.score_type)
 
 
-def _scores_of(scores: Scores, present: npt.NDArray[np.intp]) -> Scores:
-    """As :func:`caltree._classifier.absent_classes.scores_of`."""
+def _take_classes(scores: Scores, present: npt.NDArray[np.intp]) -> Scores:
+    """As :func:`caltree._classifier.absent_classes.take_classes`."""
     graph, op, n_present = scores.graph, scores.graph.op, len(present)
     n_classifiers = scores.width // scores.n_classes
-    blocks = graph.shaped(scores.matrix, -1, n_classifiers, scores.n_classes)
+    blocks = graph.reshape(scores.matrix, -1, n_classifiers, scores.n_classes)
     chosen = op("Gather", blocks, present.astype(np.int64), axis=2)
     if scores.score_type == "probability":
-        sums = graph.summed(chosen, 2, keepdims=1)
+        sums = graph.sum(chosen, 2, keepdims=1)
         even = np.full((1, 1, n_present), 1.0 / n_present)
         chosen = op("Where", op("Greater", sums, 0.0), op("Div", chosen, sums), even)
     width = n_classifiers * n_present
-    matrix = graph.shaped(chosen, -1, width)
+    matrix = graph.reshape(chosen, -1, width)
     return Scores(graph, matrix, width, n_present, scores.score_type)
 
 
-def _with_others(scores: Scores, probabilities: str, present: npt.NDArray[np.intp]) -> str:
-    """As :func:`caltree._classifier.absent_classes.with_others`."""
+def _add_absent_classes(scores: Scores, probabilities: str, present: npt.NDArray[np.intp]) -> str:
+    """As :func:`caltree._classifier.absent_classes.add_absent_classes`."""
     graph, op = scores.graph, scores.graph.op
     placed = op("MatMul", probabilities, np.eye(scores.n_classes)[present])
     if scores.score_type != "probability":
         return placed
     absent = np.ones((1, scores.n_classes))
     absent[0, present] = 0.0
-    others = op("Mul", scores.averaged().matrix, absent)
-    left = op("Sub", 1.0, graph.summed(others, 1, keepdims=1))
+    others = op("Mul", scores.average().matrix, absent)
+    left = op("Sub", 1.0, graph.sum(others, 1, keepdims=1))
     return op("Add", op("Mul", placed, left), others)

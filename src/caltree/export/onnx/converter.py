@@ -23,8 +23,8 @@ def register_converter() -> None:
     """Teach skl2onnx to convert `CalibratedClassifier`, alone or in a pipeline.
 
     To be called once, before ``skl2onnx.to_onnx``. The classifiers within are converted by
-    skl2onnx, so it must know them. The option `missing_text` says what stands for a missing
-    string, which is the empty one by default.
+    skl2onnx, so it must know them. The option `missing_text` is the text that stands for a missing
+    string; it is empty by default.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def register_converter() -> None:
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.linear_model import LogisticRegression
     >>> from caltree import CalibratedClassifier
-    >>> from caltree.export.onnx.converter import register_converter
+    >>> from caltree.export.onnx import register_converter
     >>> X, y = load_iris(return_X_y=True)
     >>> model = CalibratedClassifier(LogisticRegression(max_iter=1000)).fit(X, y)
     >>> register_converter()
@@ -65,7 +65,7 @@ def _import_skl2onnx() -> Any:
 
 
 def _set_types(operator: Any) -> None:
-    """Say what the outputs are."""
+    """Set the types of the outputs."""
     from skl2onnx.common.data_types import Int64TensorType, StringTensorType
     from skl2onnx.common.utils_classifier import get_label_classes
 
@@ -78,7 +78,7 @@ def _set_types(operator: Any) -> None:
 
 
 def _number_type(operator: Any) -> Any:
-    """The precision of the outputs: double if some input has it."""
+    """Return the precision of the outputs: double if some input has it."""
     from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType
 
     is_double = any(isinstance(each.type, DoubleTensorType) for each in operator.inputs)
@@ -86,7 +86,7 @@ def _number_type(operator: Any) -> Any:
 
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
-    """Have the classifiers converted, and add what is done with their scores."""
+    """Have the classifiers converted, and add the calibrated classifier behind them."""
     model = operator.raw_operator
     options = scope.get_options(model, {"missing_text": "", "nocl": False})
     missing_text = options["missing_text"]
@@ -100,7 +100,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     columns = _attribute_columns(operator.inputs, model, missing_text)
     trained = model.estimator_ if isinstance(model.estimator_, list) else [model.estimator_]
     variables, parts = list(operator.inputs), []
-    for estimator, method in zip(trained, model.score_methods_, strict=True):
+    for estimator, method in zip(trained, model.response_methods_, strict=True):
         found = _scores_of(
             scope, container, estimator, operator.inputs, method, _number_type(operator)
         )
@@ -110,10 +110,10 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     prefix = scope.get_unique_operator_name("caltree") + "_"
     graph = Graph((each.onnx_name for each in variables), prefix)
 
-    def calibrated(scores: str, width: int) -> str:
+    def calibrate(scores: str, width: int) -> str:
         return add_calibrator(graph, calibrator, columns, scores, width, missing_text)
 
-    probabilities = add_classifier(graph, model, parts, calibrated)
+    probabilities = add_classifier(graph, model, parts, calibrate)
     labels = np.arange(len(model.classes_)) if options["nocl"] else label_constants(model.classes_)
     best = graph.op("ArgMax", probabilities, axis=1, keepdims=0)
     number = _element_type(operator.outputs[1])
@@ -147,7 +147,7 @@ def _element_type(variable: Any) -> int:
 
 
 def _attribute_columns(inputs: Sequence[Any], model: Any, missing_text: str) -> list[Source]:
-    """Where the attributes of the calibrator come from."""
+    """Return the sources of the calibrator's attributes."""
     from skl2onnx.common.data_types import FloatTensorType, StringTensorType
 
     known = attributes_of(model.calibrator_)
@@ -155,7 +155,7 @@ def _attribute_columns(inputs: Sequence[Any], model: Any, missing_text: str) -> 
         return []
     sources = []
     for attribute, (variable, column) in zip(
-        known.columns, _places(inputs, known, model._columns.positions), strict=True
+        known.columns, _places(inputs, known, model.attribute_columns_.positions), strict=True
     ):
         single = isinstance(variable.type, FloatTensorType)
         check_attribute(attribute, missing_text, np.dtype("float32" if single else "float64"))
@@ -173,7 +173,7 @@ def _attribute_columns(inputs: Sequence[Any], model: Any, missing_text: str) -> 
 def _places(
     inputs: Sequence[Any], known: Attributes, positions: list[int] | None
 ) -> list[tuple[Any, int]]:
-    """The input of every attribute, and the column therein."""
+    """Return the input of every attribute, and its column there."""
     names = [attribute.name for attribute in known.columns]
     positions = list(range(len(names))) if positions is None else positions
     if len(inputs) == 1:
@@ -194,30 +194,30 @@ def _places(
 def _scores_of(
     scope: Any, container: Any, estimator: Any, inputs: list[Any], method: str, number: Any
 ) -> Any:
-    """Have skl2onnx convert a classifier, and give what holds its scores."""
+    """Have skl2onnx convert a classifier, and return the variable of its scores."""
     from skl2onnx import get_model_alias
     from skl2onnx.common.data_types import Int64TensorType
     from sklearn.pipeline import Pipeline
 
-    estimator = _bare(estimator)
+    estimator = _unwrap(estimator)
     if isinstance(estimator, Pipeline):
         *transformers, last = estimator.steps
         if transformers:
-            inputs = _converted(scope, "SklearnPipeline", Pipeline(transformers), inputs, number)
+            inputs = _make_table(scope, "SklearnPipeline", Pipeline(transformers), inputs, number)
         return _scores_of(scope, container, last[1], inputs, method, number)
     options = {"zipmap": False} if container.has_options(estimator, "zipmap") else {}
     if method == "decision_function":
         if not container.has_options(estimator, "raw_scores"):
             raise ValueError(
                 f"skl2onnx cannot give decision_function of {type(estimator).__name__}; use a "
-                "classifier with predict_proba, or score_method='predict_proba'"
+                "classifier with predict_proba, or response_method='predict_proba'"
             )
         options["raw_scores"] = True
     scope.add_options(id(estimator), options)
     container.add_options(id(estimator), options)
     takes_columns = isinstance(estimator, CalibratedClassifier)
     if len(inputs) > 1 and not takes_columns:
-        inputs = _converted(scope, "SklearnConcat", None, inputs, number)
+        inputs = _make_table(scope, "SklearnConcat", None, inputs, number)
     child = scope.declare_local_operator(get_model_alias(type(estimator)), estimator)
     child.inputs = inputs
     child.outputs.append(scope.declare_local_variable("class", Int64TensorType()))
@@ -225,22 +225,23 @@ def _scores_of(
     return child.outputs[1]
 
 
-def _converted(scope: Any, alias: str, model: Any, inputs: list[Any], number: Any) -> list[Any]:
-    """Have skl2onnx convert what makes one table of its inputs."""
+def _make_table(scope: Any, alias: str, model: Any, inputs: list[Any], number: Any) -> list[Any]:
+    """Have skl2onnx convert a transformer that makes one table of its inputs."""
     child = scope.declare_local_operator(alias, model)
     child.inputs = inputs
     child.outputs.append(scope.declare_local_variable("table", number()))
     return list(child.outputs)
 
 
-def _bare(estimator: Any) -> Any:
-    """What was fitted within a frozen classifier or a search."""
+def _unwrap(estimator: Any) -> Any:
+    """Return the classifier within a frozen one or a search."""
     from sklearn.frozen import FrozenEstimator
+    from sklearn.model_selection._search import BaseSearchCV
 
     while True:
         if isinstance(estimator, FrozenEstimator):
             estimator = estimator.estimator
-        elif hasattr(estimator, "best_estimator_"):
+        elif isinstance(estimator, BaseSearchCV):
             estimator = estimator.best_estimator_
         else:
             return estimator

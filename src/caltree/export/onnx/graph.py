@@ -18,7 +18,7 @@ _OF_MACHINE_LEARNING = {"LabelEncoder", "TreeEnsembleRegressor"}
 
 
 def import_onnx() -> Any:
-    """The library, or how to install it."""
+    """Return the library, or tell how to install it."""
     try:
         import onnx
     except ImportError:
@@ -34,7 +34,7 @@ class Graph:
     taken : iterable of str
         Names that operators must not use: those of the inputs and outputs.
     prefix : str
-        What the names of operators begin with.
+        The beginning of the names of operators.
     """
 
     def __init__(self, taken: Iterable[str] = (), prefix: str = "") -> None:
@@ -54,7 +54,7 @@ class Graph:
         *inputs : str, float or ndarray
             Names of tensors, or constants.
         output : str, optional
-            What to call its output.
+            The name of its output.
         **attributes
             Its attributes.
 
@@ -71,14 +71,14 @@ class Graph:
         self._nodes.append(node)
         return output
 
-    def inner(self) -> Graph:
-        """A graph to be used within this one; no name is in both."""
+    def make_inner(self) -> Graph:
+        """Make a graph to be used within this one; no name is in both."""
         graph = Graph(prefix=self._prefix)
         graph._taken = self._taken
         return graph
 
     def free_name(self, kind: str) -> str:
-        """A name that nothing has yet."""
+        """Return a name that is not taken."""
         name = f"{self._prefix}{kind}_{len(self._taken)}"
         while name in self._taken:
             name += "_"
@@ -86,19 +86,19 @@ class Graph:
         return name
 
     def double(self, tensor: str) -> str:
-        """A tensor of any numbers in double precision."""
+        """Convert a tensor of numbers to double precision."""
         return self.op("Cast", tensor, to=self.onnx.TensorProto.DOUBLE)
 
     def columns(self, matrix: str, chosen: Sequence[int]) -> str:
-        """Some columns of a matrix."""
+        """Take some columns of a matrix."""
         return self.op("Gather", matrix, np.array(chosen, dtype=np.int64), axis=1)
 
-    def shaped(self, tensor: str, *shape: int) -> str:
-        """A tensor in another shape."""
+    def reshape(self, tensor: str, *shape: int) -> str:
+        """Give a tensor another shape."""
         return self.op("Reshape", tensor, np.array(shape, dtype=np.int64))
 
-    def summed(self, tensor: str, axis: int, *, keepdims: int = 0) -> str:
-        """The sums along an axis."""
+    def sum(self, tensor: str, axis: int, *, keepdims: int = 0) -> str:
+        """Add up a tensor along an axis."""
         return self.op("ReduceSum", tensor, np.array([axis], dtype=np.int64), keepdims=keepdims)
 
     def uses(self, tensor: str) -> bool:
@@ -106,11 +106,11 @@ class Graph:
         return any(tensor in node.input for node in self._nodes)
 
     def proto(self, name: str, inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
-        """The graph, with the given inputs and outputs."""
+        """Return the graph, with the given inputs and outputs."""
         return self.onnx.helper.make_graph(self._nodes, name, inputs, outputs, self._constants)
 
     def model(self, name: str, inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
-        """The graph as a model."""
+        """Return the graph as a model."""
         from ... import __version__
 
         helper = self.onnx.helper

@@ -1,4 +1,4 @@
-"""What the node models on the ways of rows say, as operators of ONNX."""
+"""The node models on the ways of rows, as operators of ONNX."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..._fitted.forest_model import ForestModel
-from ..._fitted.model import TreeModel
+from ..._fitted.model import FittedModel
+from ..._inputs.arrays import Floats
 from .graph import Graph
 from .scores import Scores, logistic
 
-Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
 # Log-odds of a row that are computed for all rows at once; more are computed block by block.
@@ -26,13 +25,13 @@ _BLOCK = 2**16
 class NodeModels:
     """The node models that count for something, and where rows meet them.
 
-    A leaf's number leads to the nodes on its way, and these to their coefficients, which are so
-    kept once a node, be it on the ways of ever so many leaves.
+    The number of a leaf leads to the nodes on its way, and these to their parameters, which are
+    kept once a node, however many leaves have it on their way.
 
     Parameters
     ----------
     weight : ndarray of shape (n_nodes,)
-        What each counts for; the last is no node, and fills up shorter ways.
+        The weight of each; the last is no node, and fills up shorter ways.
     terms : list of ndarray of shape (n_nodes, n_states)
         The intercepts, and the slopes by score or, if `own_scores`, by classifier.
     own_scores : bool
@@ -50,22 +49,22 @@ class NodeModels:
     begin: Indices
 
     @classmethod
-    def of(cls, model: TreeModel | ForestModel) -> NodeModels:
-        """Those of a fitted tree or forest."""
+    def of(cls, model: FittedModel) -> NodeModels:
+        """Take the node models of a fitted tree or forest."""
         counts = model.weight > 0.0
         nothing = int(counts.sum())
         ways = _ways(model, counts)
         longest = max(map(len, ways))
         filled = [[*way, *[nothing] * (longest - len(way))] for way in ways]
         leaves = np.flatnonzero(model.attribute < 0)
-        coefficients = _coefficients(model)[counts]
-        coefficients = np.concatenate([coefficients, np.zeros((1, *coefficients.shape[1:]))])
+        parameters = model.parameters[counts]
+        parameters = np.concatenate([parameters, np.zeros((1, *parameters.shape[1:]))])
         return cls(
             weight=np.append(model.weight[counts], 0.0),
-            terms=[np.ascontiguousarray(term) for term in np.moveaxis(coefficients, 2, 0)],
-            own_scores=isinstance(model, ForestModel),
+            terms=[np.ascontiguousarray(term) for term in np.moveaxis(parameters, 2, 0)],
+            own_scores=model.seen_scores.shape[1] < model.n_scores,
             ways=np.array(filled, dtype=np.int64),
-            begin=np.searchsorted(leaves, roots_of(model)).astype(np.int64),
+            begin=np.searchsorted(leaves, model.roots).astype(np.int64),
         )
 
     @property
@@ -79,7 +78,7 @@ class NodeModels:
         return len(self.begin) * int(self.ways.shape[1])
 
     def probabilities(self, leaves: str, odds: Scores, offset: str | None) -> str:
-        """What the nodes say, each times its weight; a column a class.
+        """Add the sum over the nodes of weight times probability, a column a class.
 
         Parameters
         ----------
@@ -88,7 +87,7 @@ class NodeModels:
         odds : Scores
             The scores as the node models see them.
         offset : str or None
-            What the node models correct.
+            The uncalibrated log-odds, which the node models correct.
         """
         graph = odds.graph
         inputs = [(leaves, len(self.begin)), (odds.matrix, odds.width)]
@@ -97,9 +96,9 @@ class NodeModels:
             return self._evaluate(graph, *(name for name, _ in inputs))
         onnx = graph.onnx
         widths = [width for _, width in inputs]
-        body = graph.inner()
+        body = graph.make_inner()
         given = [body.free_name("rows") for _ in inputs]
-        said = self._evaluate(body, *given)
+        found = self._evaluate(body, *given)
         types = [onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE, onnx.TensorProto.DOUBLE]
         make = onnx.helper.make_tensor_value_info
         described = [
@@ -107,7 +106,7 @@ class NodeModels:
             for name, kind, width in zip(given, types, widths, strict=False)
         ]
         n_classes = max(2, self.n_states)
-        result = [make(said, onnx.TensorProto.DOUBLE, ["block", n_classes])]
+        result = [make(found, onnx.TensorProto.DOUBLE, ["block", n_classes])]
         most = max(1, _BLOCK // (self.n_visits * self.n_states))
         return by_blocks(graph, body.proto("block", described, result), inputs, n_classes, most)
 
@@ -115,28 +114,28 @@ class NodeModels:
         op = graph.op
         numbers = op("Cast", leaves, to=graph.onnx.TensorProto.INT64)
         ways = op("Gather", self.ways, op("Add", numbers, self.begin[np.newaxis, :]), axis=0)
-        nodes = graph.shaped(ways, -1, self.n_visits)
+        nodes = graph.reshape(ways, -1, self.n_visits)
         intercepts, *slopes = self.terms
         states = op("Gather", intercepts, nodes, axis=0)
         width = self.n_states if self.own_scores else 1
         for number, slope in enumerate(slopes):
             scores = graph.columns(odds, range(number * width, (number + 1) * width))
-            score = graph.shaped(scores, -1, 1, width)
+            score = graph.reshape(scores, -1, 1, width)
             states = op("Add", states, op("Mul", op("Gather", slope, nodes, axis=0), score))
         if offset is not None:
-            states = op("Add", states, graph.shaped(offset, -1, 1, self.n_states))
+            states = op("Add", states, graph.reshape(offset, -1, 1, self.n_states))
         if self.n_states == 1:
-            said = logistic(graph, states, axis=2)
+            found = logistic(graph, states, axis=2)
         else:
-            said = op("Softmax", states, axis=2)
-        weight = graph.shaped(op("Gather", self.weight, nodes, axis=0), -1, 1, self.n_visits)
-        return graph.shaped(op("MatMul", weight, said), -1, max(2, self.n_states))
+            found = op("Softmax", states, axis=2)
+        weight = graph.reshape(op("Gather", self.weight, nodes, axis=0), -1, 1, self.n_visits)
+        return graph.reshape(op("MatMul", weight, found), -1, max(2, self.n_states))
 
 
 def by_blocks(
     graph: Graph, body: object, inputs: Sequence[tuple[str, int]], n_columns: int, most: int
 ) -> str:
-    """What a graph makes of all rows, computed for `most` rows at a time.
+    """Compute a graph for all rows, `most` rows at a time.
 
     Memory then grows with the rows, but not with the rows times the nodes they meet.
 
@@ -145,7 +144,7 @@ def by_blocks(
     graph : Graph
         Where operators are added.
     body : GraphProto
-        What to compute of each block.
+        The graph of a block.
     inputs : sequence of (str, int)
         The inputs of the body for all rows, and their numbers of columns.
     n_columns : int
@@ -169,27 +168,12 @@ def by_blocks(
         for name, width in inputs
     ]
     found = op("Scan", *blocks, num_scan_inputs=len(blocks), body=body)
-    rows = graph.shaped(found, -1, n_columns)
+    rows = graph.reshape(found, -1, n_columns)
     return op("Slice", rows, whole(0), n_rows, whole(0))
 
 
-def roots_of(model: TreeModel | ForestModel) -> Indices:
-    """The first node of every tree."""
-    roots = model.roots if isinstance(model, ForestModel) else [0]
-    return np.asarray(roots, dtype=np.int64)
-
-
-def _coefficients(model: TreeModel | ForestModel) -> Floats:
-    """The coefficients of every log-odds: of two classes there is one, that of the second."""
-    if isinstance(model, ForestModel):
-        return model.parameters
-    if model.n_classes == 2:
-        return np.diff(model.coefficients, axis=1)
-    return model.coefficients
-
-
-def _ways(model: TreeModel | ForestModel, counts: npt.NDArray[np.bool_]) -> list[list[int]]:
-    """The nodes that count on the way to every leaf, numbered among themselves."""
+def _ways(model: FittedModel, counts: npt.NDArray[np.bool_]) -> list[list[int]]:
+    """Return the nodes that count on the way to every leaf, numbered among themselves."""
     number = np.cumsum(counts) - 1
     ways: list[list[int]] = [[] for _ in counts]
     for node, attribute in enumerate(model.attribute):

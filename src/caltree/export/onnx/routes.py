@@ -1,4 +1,4 @@
-"""Where rows go, as a tree ensemble of ONNX that answers with the number of the leaf."""
+"""The leaves that rows reach, as a tree ensemble of ONNX that gives their numbers."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
+from ..._fitted.model import ONLY_MISSING, FittedModel, Indices
 from ..._inputs.attributes import Attribute
 from ..._inputs.tables import Categories
 from .graph import Graph
-
-_LARGEST = np.finfo(np.float64).max
 
 
 @dataclass(frozen=True)
@@ -24,9 +22,9 @@ class Split:
     Parameters
     ----------
     column : int
-        Which column is cut.
+        The column.
     bounds : list of float
-        Where a piece ends; what is not above it belongs to it. The last piece has no end.
+        The end of each piece, which belongs to it. The last piece has no end.
     children : list of int
         The child of every piece.
     missing : int
@@ -48,20 +46,20 @@ class Split:
             merged.append((bound, child))
         children = [child for _, child in merged]
         if missing not in children:
-            # Nothing is above infinity, but what is missing can be sent there.
+            # Nothing is above infinity, but missing values can be sent there.
             children.append(missing)
         bounds = [bound for bound, _ in merged][: len(children) - 1]
         return cls(column, bounds, children, children.index(missing))
 
 
-def split_of(model: Any, node: int, attribute: Attribute | None, column: int) -> Split:
-    """The split of a node, by an attribute or, if there is none, by a score."""
+def split_of(model: FittedModel, node: int, attribute: Attribute | None, column: int) -> Split:
+    """Return the split of a node, by an attribute or, if there is none, by a score."""
     missing = int(model.missing[node])
     categories = attribute.categories if attribute is not None else None
     if not categories or attribute is None:
         threshold = float(model.threshold[node])
         # The largest number stands for infinity: all but missing values go to the first child.
-        threshold = math.inf if threshold == _LARGEST else threshold
+        threshold = math.inf if threshold == ONLY_MISSING else threshold
         return Split.of_pieces(column, [(threshold, 0), (math.inf, 1)], missing)
     begin = int(model.table[node])
     children = model.branches[begin : begin + len(categories)].tolist()
@@ -81,7 +79,7 @@ def is_text(categories: Categories | None) -> bool:
 def _number_pieces(
     categories: Categories, children: list[int], other: int
 ) -> list[tuple[float, int]]:
-    """Numbers that are categories are compared as they are; between them lie unseen ones."""
+    """Return the pieces of numbers that are categories; between them lie unseen ones."""
     pieces = []
     for number, child in sorted(zip(map(float, categories), children, strict=True)):
         pieces += [(math.nextafter(number, -math.inf), other), (number, child)]
@@ -103,59 +101,61 @@ class Ensemble:
     _begin: int = 0
 
     def start_tree(self) -> int:
-        """Begin another tree, and give the place of its root."""
+        """Begin another tree, and return the place of its root."""
         self._begin = len(self.rows)
         self.n_trees += 1
-        return self.place()
+        return self.add_place()
 
-    def place(self) -> int:
-        """Room for a node of this tree."""
+    def add_place(self) -> int:
+        """Make room for a node of this tree."""
         self.rows.append((0, 0, 0, 0.0, 0, 0, 0))
         self.numbers.append(math.nan)
         return len(self.rows) - 1 - self._begin
 
-    def leaf(self, place: int, number: int) -> None:
+    def put_leaf(self, place: int, number: int) -> None:
         """Put a leaf there."""
-        self.test(place, 0, 0.0, (0, 0), missing=False)
+        self.put_test(place, 0, 0.0, (0, 0), missing=False)
         self.numbers[self._begin + place] = float(number)
 
-    def new_leaf(self, number: int) -> int:
-        """Another leaf of this tree."""
-        place = self.place()
-        self.leaf(place, number)
+    def add_leaf(self, number: int) -> int:
+        """Add a leaf to this tree."""
+        place = self.add_place()
+        self.put_leaf(place, number)
         return place
 
-    def test(
+    def put_test(
         self, place: int, column: int, bound: float, where: tuple[int, int], *, missing: bool
     ) -> None:
-        """Put a test there: what is not above the bound, or missing if so said, goes first."""
+        """Put a test there: the first way is for values up to the bound, and maybe missing ones."""
         tree = self.n_trees - 1
         self.rows[self._begin + place] = (tree, place, column, bound, *where, int(missing))
 
-    def cut(self, place: int, split: Split, reach: Callable[[int, bool], int]) -> None:
+    def put_split(self, place: int, split: Split, reach: Callable[[int, bool], int]) -> None:
         """Put the tests of a split there; `reach` gives the place of a child, by either way."""
         if len(split.children) == 1:
-            self.passage(place, split.column, reach(split.children[0], True))
+            self.put_passage(place, split.column, reach(split.children[0], True))
             return
 
         def within(first: int, last: int, first_way: bool, place: int | None = None) -> int:
             if first == last:
                 return reach(split.children[first], first_way)
-            place = self.place() if place is None else place
+            place = self.add_place() if place is None else place
             middle = (first + last) // 2
             missing = first <= split.missing <= middle
             below, above = within(first, middle, True), within(middle + 1, last, False)
-            self.test(place, split.column, split.bounds[middle], (below, above), missing=missing)
+            self.put_test(
+                place, split.column, split.bounds[middle], (below, above), missing=missing
+            )
             return place
 
         within(0, len(split.children) - 1, True, place)
 
-    def passage(self, place: int, column: int, to: int) -> None:
+    def put_passage(self, place: int, column: int, to: int) -> None:
         """Put a test there that always takes the first way."""
-        self.test(place, column, math.inf, (to, self.new_leaf(0)), missing=True)
+        self.put_test(place, column, math.inf, (to, self.add_leaf(0)), missing=True)
 
     def add_to(self, graph: Graph, columns: str) -> str:
-        """The numbers of the leaves that rows of some columns reach, a column a tree."""
+        """Add the numbers of the leaves that rows reach to a graph, a column a tree."""
         tree, node, column, bound, below, above, missing = zip(*self.rows, strict=True)
         is_leaf = ~np.isnan(self.numbers)
         leaves = np.flatnonzero(is_leaf).tolist()
@@ -181,7 +181,7 @@ class Ensemble:
 def add_tree(
     ensemble: Ensemble,
     root: int,
-    first_child: Any,
+    first_child: Indices,
     split: Callable[[int], Split],
     leaf_number: dict[int, int],
 ) -> None:
@@ -190,11 +190,11 @@ def add_tree(
     while waiting:
         node, place = waiting.pop()
         if node in leaf_number:
-            ensemble.leaf(place, leaf_number[node])
+            ensemble.put_leaf(place, leaf_number[node])
         else:
             cut = split(node)
             children = _Children(ensemble, cut, int(first_child[node]), leaf_number, waiting)
-            ensemble.cut(place, cut, children.reach)
+            ensemble.put_split(place, cut, children.reach)
 
 
 class _Children:
@@ -217,16 +217,16 @@ class _Children:
         self.places: dict[int, int] = {}
 
     def reach(self, branch: int, first_way: bool) -> int:
-        """The place of a child, for the first or the second way of a test."""
+        """Return the place of a child, for the first or the second way of a test."""
         child = self.first_child + branch
         is_leaf = child in self.leaf_number  # which there may be several copies of
         if is_leaf or branch not in self.places:
-            self.places[branch] = self.ensemble.place()
+            self.places[branch] = self.ensemble.add_place()
             self.waiting.append((child, self.places[branch]))
         if is_leaf or first_way or self.n_pieces[branch] == 1:
             return self.places[branch]
         # Several pieces go to one child: onnxruntime lets the first ways of tests meet, but not
         # the second ones.
-        passage = self.ensemble.place()
-        self.ensemble.passage(passage, self.column, self.places[branch])
+        passage = self.ensemble.add_place()
+        self.ensemble.put_passage(passage, self.column, self.places[branch])
         return passage

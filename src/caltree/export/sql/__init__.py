@@ -1,4 +1,4 @@
-"""A fitted calibrator as SQL, one expression a class."""
+"""Fitted calibrators as SQL, one expression a class."""
 
 from .api import SqlColumns, to_sql
 

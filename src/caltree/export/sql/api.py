@@ -1,4 +1,4 @@
-"""A fitted calibrator as SQL, one expression a class; made by `to_sql` of every calibrator."""
+"""`to_sql`: a fitted calibrator as SQL, one expression a class."""
 
 from __future__ import annotations
 
@@ -8,24 +8,25 @@ from typing import Any
 
 import numpy as np
 
-from ..._fitted.forest_model import ForestModel
-from ..._fitted.model import TreeModel, weight_so_far
+from ..._base import Calibrator
+from ..._fitted.model import FittedModel
 from ..._inputs.attributes import Attributes
 from ..._inputs.parameters import check_choice
-from ..._inputs.scores import is_offset
-from .dialects import DIALECTS, Lines, indented
+from ..._model_base import AttributeCalibrator
+from ...scaling import IsotonicScaling, PlattScaling
+from .dialects import DIALECTS
 from .layers import Layers
 from .routes import Routes
 from .scaling import identity, isotonic, platt
 from .scores import Scores
-from .sums import added_blocks
+from .text import Lines, add_blocks, indent
 from .trees import NodeModels, sums_of_many, sums_of_two
 
 
 class SqlColumns(Mapping[Any, str]):
     """Calibrated probabilities as SQL: a mapping from the classes to expressions.
 
-    As a string it is what stands between SELECT and FROM: all expressions, each with a name.
+    As a string it can stand between SELECT and FROM: all expressions, each with a name.
 
     Parameters
     ----------
@@ -34,9 +35,9 @@ class SqlColumns(Mapping[Any, str]):
     names : dict
         The name of the column of every class, in quotes.
     layers : Layers
-        What the classes share.
+        The parts that the classes share.
     bodies : dict
-        The expression of every class in terms of it.
+        The expression of every class in terms of these.
 
     Examples
     --------
@@ -66,7 +67,7 @@ class SqlColumns(Mapping[Any, str]):
         self._bodies = bodies
 
     def __getitem__(self, label: Any) -> str:
-        return self._checked(self._layers.alone(self._bodies[label]))
+        return self._check_length(self._layers.expression(self._bodies[label]))
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.names)
@@ -81,7 +82,7 @@ class SqlColumns(Mapping[Any, str]):
         return f"SqlColumns({self.dialect!r}, classes={reprlib.repr(list(self))})"
 
     def select(self, table: str | Sequence[str], columns: Sequence[str] | None = None) -> str:
-        """A whole query, in which the classes share what they have in common.
+        """Return a whole query, in which the classes share what they have in common.
 
         With more than two classes it is much shorter and quicker than their expressions.
 
@@ -103,9 +104,11 @@ class SqlColumns(Mapping[Any, str]):
         origin = ".".join(dialect.column(part, "table") for part in parts)
         kept = None if columns is None else [dialect.column(c, "columns") for c in columns]
         bodies = list(self._bodies.values())
-        return self._checked(self._layers.query(origin, kept, bodies, list(self.names.values())))
+        return self._check_length(
+            self._layers.query(origin, kept, bodies, list(self.names.values()))
+        )
 
-    def _checked(self, lines: Lines) -> str:
+    def _check_length(self, lines: Lines) -> str:
         text, longest = "\n".join(lines), DIALECTS[self.dialect].longest_query
         if longest is not None and len(text.encode()) > longest:
             raise ValueError(
@@ -116,12 +119,13 @@ class SqlColumns(Mapping[Any, str]):
         return text
 
 
-def to_sql(calibrator: Any, dialect: str, scores: Any, attributes: Any) -> SqlColumns:
-    """The SQL of a fitted calibrator; its method says what goes in."""
+def to_sql(calibrator: Calibrator, dialect: str, scores: Any, attributes: Any) -> SqlColumns:
+    """Return a fitted calibrator as SQL; see `Calibrator.to_sql`."""
     database = DIALECTS[check_choice("dialect", dialect, tuple(DIALECTS))]
     labels = calibrator.classes_.tolist()
-    has_attributes = hasattr(calibrator, "_attributes")
-    names = _attribute_names(calibrator._attributes(), attributes) if has_attributes else []
+    names: list[str] = []
+    if isinstance(calibrator, AttributeCalibrator):
+        names = _attribute_names(calibrator.model_.attributes, attributes)
     score_names = _score_names(calibrator, labels, scores)
     columns = [database.column(name, "scores") for name in score_names]
     given = Scores(
@@ -141,92 +145,72 @@ def to_sql(calibrator: Any, dialect: str, scores: Any, attributes: Any) -> SqlCo
     )
 
 
-def _bodies(calibrator: Any, given: Scores, names: Sequence[str]) -> list[Lines]:
-    """The probability of every class, in terms of what is given."""
-    if hasattr(calibrator, "tree_"):
-        return _model_bodies(calibrator.tree_, calibrator.extremes_, given, names)
-    if hasattr(calibrator, "forest_"):
-        return _model_bodies(calibrator.forest_, "clip", given, names)
-    if hasattr(calibrator, "slopes_"):
+def _bodies(calibrator: Calibrator, given: Scores, names: Sequence[str]) -> list[Lines]:
+    """Return the probability of every class, in terms of the given scores."""
+    if isinstance(calibrator, AttributeCalibrator):
+        return _model_bodies(calibrator, given, names)
+    if isinstance(calibrator, PlattScaling):
         return platt(given, calibrator)
-    if hasattr(calibrator, "thresholds_"):
+    if isinstance(calibrator, IsotonicScaling):
         return isotonic(given, calibrator)
     return identity(given)
 
 
 def _model_bodies(
-    model: TreeModel | ForestModel, extremes: str, given: Scores, names: Sequence[str]
+    calibrator: AttributeCalibrator, given: Scores, names: Sequence[str]
 ) -> list[Lines]:
-    share = model.share_of_scores
-    if share == 1.0:
+    model = calibrator.model_
+    weight = model.uncalibrated_weight
+    if weight == 1.0:
         return identity(given)
-    sums = _sums_of_nodes(model, extremes, given, names)
-    if share == 0.0 and isinstance(model, TreeModel) and _leaves_decide(model):
+    sums = _sums_of_nodes(model, calibrator.scores_are_published, given, names)
+    only_leaves = not model.weight[model.attribute >= 0].any()
+    if weight == 0.0 and model.n_trees == 1 and only_leaves:
         return sums
     dialect = given.dialect
-    if share > 0.0:
-        raw = given.named("raw", given.uncalibrated())
-        part = dialect.double(share)
+    if weight > 0.0:
+        uncalibrated = given.name_each("uncalibrated", given.uncalibrated())
+        part = dialect.double(weight)
         sums = [
-            added_blocks([lines, [f"{part} * {name}"]])
-            for lines, name in zip(sums, raw, strict=True)
+            add_blocks([lines, [f"{part} * {name}"]])
+            for lines, name in zip(sums, uncalibrated, strict=True)
         ]
-    # A sum of shares may be rounded to beyond a certainty.
+    # A sum of weights may be rounded to beyond a certainty.
     low, high = dialect.double(0.0), dialect.double(1.0)
     return [
-        [f"{dialect.least}({high}, {dialect.greatest}({low},", *indented(lines), "))"]
+        [f"{dialect.least}({high}, {dialect.greatest}({low},", *indent(lines), "))"]
         for lines in sums
     ]
 
 
 def _sums_of_nodes(
-    model: TreeModel | ForestModel, extremes: str, given: Scores, names: Sequence[str]
+    model: FittedModel, published: bool, given: Scores, names: Sequence[str]
 ) -> list[Lines]:
-    """What the nodes say of each class."""
+    """Return the sum over the nodes on a row's ways, of each class."""
     dialect = given.dialect
-    values, largest = given.regressors(extremes)
+    values, largest = given.regressors(published)
     factors = [given.for_products(value) for value in values]
-    scores = given.named("score", factors)
-    corrects = model.offset if isinstance(model, TreeModel) else given.score_type != "margin"
-    offsets = scores if corrects else []
-    if corrects and not is_offset(given.n_classes, len(values)):
-        offsets = given.named("offset", given.offsets())
-    splits_on_scores = int(model.attribute.max()) >= len(names)
-    split_on = given.named("split", values) if splits_on_scores and factors != values else scores
+    scores = given.name_each("score", factors)
+    offsets = given.name_each("offset", given.offsets()) if model.offset else []
+    split_on = scores
+    if factors != values and int(model.attribute.max()) >= len(names):
+        split_on = given.name_each("split", values)
     routes = Routes(dialect, model, [dialect.column(n, "attributes") for n in names], split_on)
-    if isinstance(model, TreeModel):
-        # Of two classes the difference is all that counts.
-        rows, roots = model.coefficients, [0]
-        states = rows if given.n_classes > 2 else rows[:, 1:] - rows[:, :1]
-        of_states = [scores] * states.shape[1]
-    else:
-        states, roots = model.parameters, model.roots.tolist()
-        of_states = [scores[k :: model.n_states] for k in range(model.n_states)]
+    seen = [[scores[k] for k in of_state] for of_state in model.seen_scores]
     vector = ""
-    if dialect.name == "duckdb" and isinstance(model, TreeModel) and given.n_classes > 2:
+    if dialect.name == "duckdb" and model.n_states > 1 and len(seen[0]) == len(scores):
         vector = given.layers.name(0, "scores", f"[{', '.join(factors)}]")
-    models = NodeModels(dialect, model.weight, states, of_states, offsets, largest, vector)
-    if given.n_classes > 2:
+    models = NodeModels(dialect, model.weight, model.parameters, seen, offsets, largest, vector)
+    roots = model.roots.tolist()
+    if model.n_states > 1:
         return sums_of_many(given.layers, routes, models, roots)
-    second = sums_of_two(routes, models, roots, 1)
-    if isinstance(model, TreeModel):
-        return [sums_of_two(routes, models, roots, 0), second]
-    whole = dialect.double(_weight_of_trees(model))
-    return [[f"{whole} - (", *indented(second), ")"], second]
-
-
-def _weight_of_trees(forest: ForestModel) -> float:
-    # The last node of a tree has no children.
-    last = np.append(forest.roots[1:], len(forest.attribute)) - 1
-    return float(weight_so_far(forest)[last].sum())
-
-
-def _leaves_decide(tree: TreeModel) -> bool:
-    return not tree.weight[tree.attribute >= 0].any()
+    second = sums_of_two(routes, models, roots)
+    whole = dialect.double(1.0 - model.uncalibrated_weight)
+    return [[f"{whole} - (", *indent(second), ")"], second]
 
 
 def _attribute_names(known: Attributes, given: Any) -> list[str]:
-    """What the columns of the attributes are called in the database."""
+    """Return the names of the attributes' columns in the database."""
     names = [column.name for column in known.columns]
     if given is None:
         return names
@@ -237,8 +221,8 @@ def _attribute_names(known: Attributes, given: Any) -> list[str]:
                 f"attributes renames {reprlib.repr(unknown)}, but the calibrator has "
                 f"{reprlib.repr(names)}"
             )
-        return _checked_names("attributes", [given.get(name, name) for name in names])
-    found = _checked_names("attributes", given)
+        return _check_names("attributes", [given.get(name, name) for name in names])
+    found = _check_names("attributes", given)
     if len(found) != len(names):
         raise ValueError(
             f"attributes names {len(found)} columns, but the calibrator was fitted with "
@@ -247,8 +231,8 @@ def _attribute_names(known: Attributes, given: Any) -> list[str]:
     return found
 
 
-def _score_names(calibrator: Any, labels: Sequence[Any], given: Any) -> list[str]:
-    """What the columns of the scores are called in the database."""
+def _score_names(calibrator: Calibrator, labels: Sequence[Any], given: Any) -> list[str]:
+    """Return the names of the scores' columns in the database."""
     n_scores, m = calibrator.n_scores_, len(labels)
     if given is None:
         if n_scores == 1:
@@ -257,10 +241,10 @@ def _score_names(calibrator: Any, labels: Sequence[Any], given: Any) -> list[str
         if n_scores == m:
             return names
         return [f"{name}_{k + 1}" for k in range(n_scores // m) for name in names]
-    found = _checked_names("scores", [given] if isinstance(given, str) else given)
+    found = _check_names("scores", [given] if isinstance(given, str) else given)
     # One column of two says it all, unless the node models were fitted to both.
     may_differ = m == 2 and calibrator.score_type_ == "probability"
-    may_differ &= getattr(calibrator, "extremes_", "clip") == "clip"
+    may_differ &= not calibrator.scores_are_published
     if len(found) != n_scores and not (may_differ and {len(found), n_scores} == {1, 2}):
         raise ValueError(
             f"scores names {len(found)} columns, but the calibrator was fitted with {n_scores}"
@@ -268,7 +252,7 @@ def _score_names(calibrator: Any, labels: Sequence[Any], given: Any) -> list[str
     return found
 
 
-def _checked_names(argument: str, names: Any) -> list[str]:
+def _check_names(argument: str, names: Any) -> list[str]:
     found = list(names) if isinstance(names, list | tuple | np.ndarray) else [names]
     for name in found:
         if not isinstance(name, str):

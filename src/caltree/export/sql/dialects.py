@@ -1,4 +1,4 @@
-"""What databases write differently: names, texts, numbers, missing values."""
+"""Differences of databases: names, texts, numbers, missing values."""
 
 from __future__ import annotations
 
@@ -7,24 +7,23 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias
 
-Lines: TypeAlias = list[str]
+from ..shared import is_unicode
 
 # Whole numbers up to this are exact, whoever reads them, and so are these powers of ten.
-_LARGEST_EXACT = 2**53
+LARGEST_EXACT = 2**53
 _LARGEST_EXACT_EXPONENT = 22
 _ESCAPES = {"\\": "\\\\", "`": "\\`", "'": "\\'", "\n": "\\n", "\r": "\\r", "\0": "\\x00"}
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How one database writes what all of them know.
+    """The SQL of one database.
 
     Parameters
     ----------
     name : str
-        What users call it.
+        Its name in the argument `dialect`.
     number : str
         The type of a double.
     text : str
@@ -32,9 +31,9 @@ class Dialect:
     boolean : str or None
         The type of a boolean; None where those are numbers.
     binary : str
-        What makes texts equal only to themselves, whatever the collation of their column.
-    quote : str
-        What stands around a name.
+        The collation by which texts equal only themselves, whatever that of their column.
+    quote_mark : str
+        The mark before and after a name.
     is_nan, not_nan : str
         Conditions on a double; empty where there is no NaN, or where NaN compares as false.
     least, greatest : str
@@ -54,7 +53,7 @@ class Dialect:
     text: str
     boolean: str | None
     binary: str
-    quote: str = '"'
+    quote_mark: str = '"'
     is_nan: str = ""
     not_nan: str = ""
     least: str = "least"
@@ -70,23 +69,23 @@ class Dialect:
         return self.name == "bigquery"
 
     def column(self, name: str, argument: str) -> str:
-        """A column by its name; ValueError if no column can be called so."""
-        if (not name and self.name != "sqlite") or "\0" in name or not _is_unicode(name):
+        """Return a column by its name; ValueError if no column can have it."""
+        if (not name and self.name != "sqlite") or "\0" in name or not is_unicode(name):
             raise ValueError(
                 f"{argument}: no column of {self.name} can be called {name!r}; "
                 f"say what it is called there, as to_sql({argument}=...)"
             )
-        return self.quoted(name)
+        return self.quote(name)
 
-    def quoted(self, name: str) -> str:
-        """A name in quotes."""
-        inner = _escaped(name) if self.escapes else name.replace('"', '""')
-        return f"{self.quote}{inner}{self.quote}"
+    def quote(self, name: str) -> str:
+        """Put a name into quotes."""
+        inner = _escape(name) if self.escapes else name.replace('"', '""')
+        return f"{self.quote_mark}{inner}{self.quote_mark}"
 
     def string(self, text: str) -> str:
-        """A text as a literal."""
+        """Return a text as a literal."""
         if self.escapes:
-            return f"'{_escaped(text)}'"
+            return f"'{_escape(text)}'"
         if self.name == "sqlite" and "\0" in text:
             # Its statements end where a zero is.
             parts = [f"'{part}'" for part in text.replace("'", "''").split("\0")]
@@ -99,53 +98,53 @@ class Dialect:
 
     def can_hold(self, text: str) -> bool:
         """Whether a row can hold this text."""
-        return _is_unicode(text) and not (self.name == "postgresql" and "\0" in text)
+        return is_unicode(text) and not (self.name == "postgresql" and "\0" in text)
 
     def double(self, value: float) -> str:
-        """A double that reads back as it was, but for SQLite, whose last digit may differ."""
+        """Return a double that reads back exactly, but for SQLite, whose last digit may differ."""
         digits = repr(float(value))
         # Without an exponent DuckDB makes a decimal of it.
         return f"{digits}e0" if self.name == "duckdb" and "e" not in digits else digits
 
     def exact(self, value: float) -> str:
-        """A double that reads back as it was, everywhere."""
+        """Return a double that reads back exactly in every database."""
         return _exact_ratio(float(value)) if self.name == "sqlite" else self.double(value)
 
     def cast(self, column: str, to: str) -> str:
-        """A column as another type."""
+        """Convert a column to another type."""
         return f"CAST({column} AS {to})"
 
-    def missing(self, column: str, double: str = "") -> str:
+    def is_missing(self, column: str, double: str = "") -> str:
         """Whether a column has no value, or as a double NaN."""
         nan = f" OR {self.is_nan.format(double)}" if double and self.is_nan else ""
         return f"{column} IS NULL{nan}"
 
-    def known(self, column: str, double: str = "") -> str:
-        """The opposite."""
+    def is_known(self, column: str, double: str = "") -> str:
+        """Whether a column has a value, and as a double not NaN."""
         nan = f" AND NOT {self.is_nan.format(double)}" if double and self.is_nan else ""
         return f"{column} IS NOT NULL{nan}"
 
-    def above(self, value: str, threshold: str) -> str:
+    def is_above(self, value: str, threshold: str) -> str:
         """Whether a double is above a number; NaN is not."""
         nan = f" AND {self.not_nan.format(value)}" if self.not_nan else ""
         return f"{value} > {threshold}{nan}"
 
-    def between(self, value: str, low: float, high: float) -> str:
-        """A double cut off at two numbers."""
-        return f"{self.least}({self.at_least(value, low)}, {self.double(high)})"
+    def clip(self, value: str, low: float, high: float) -> str:
+        """Clip a double at two numbers."""
+        return f"{self.least}({self.clip_below(value, low)}, {self.double(high)})"
 
-    def at_least(self, value: str, low: float) -> str:
-        """A double cut off at a number."""
+    def clip_below(self, value: str, low: float) -> str:
+        """Clip a double at a number from below."""
         return f"{self.greatest}({value}, {self.double(low)})"
 
     def aliases(self, names: Iterable[str]) -> list[str]:
-        """Names for results, all different even if cut to length and whatever their case."""
+        """Return names for results, all different even if shortened and whatever their case."""
         found: list[str] = []
         for name in names:
             if self.escapes:
                 name = re.sub("[^0-9A-Za-z_]", "_", name)
-            found.append(unused(name, found, self.longest_name))
-        return [self.quoted(name) for name in found]
+            found.append(unused_name(name, found, self.longest_name))
+        return [self.quote(name) for name in found]
 
 
 DIALECTS = {
@@ -187,7 +186,7 @@ DIALECTS = {
             "STRING",
             "BOOL",
             "",
-            quote="`",
+            quote_mark="`",
             is_nan="IS_NAN({})",
             longest_name=300,
             longest_query=2**20,
@@ -196,18 +195,8 @@ DIALECTS = {
 }
 
 
-def indented(lines: Lines, steps: int = 1) -> Lines:
-    """Lines moved to the right; what looks like another line within one belongs to a name."""
-    return ["  " * steps + line for line in lines]
-
-
-def separated(lines: Lines) -> Lines:
-    """Lines with commas between them."""
-    return [*(f"{line}," for line in lines[:-1]), *lines[-1:]]
-
-
-def unused(name: str, others: Iterable[str], longest: int = 63) -> str:
-    """The name, changed if needed to differ from others whatever the case."""
+def unused_name(name: str, others: Iterable[str], longest: int = 63) -> str:
+    """Change a name, if needed, so that it differs from others whatever the case."""
     taken = {other.lower() for other in others}
     number, found = 1, _cut(name, longest)
     while found.lower() in taken:
@@ -221,30 +210,22 @@ def _cut(name: str, longest: int) -> str:
     return name.encode("utf-8", "replace")[:longest].decode("utf-8", "ignore").replace("\0", "?")
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return "".join(_ESCAPES.get(character, character) for character in text)
 
 
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def _exact_ratio(value: float) -> str:
-    """A number as a ratio or a product of two that are exact, for they round it once."""
+    """Write a number as a ratio or a product of two exact ones, so that it is rounded once."""
     mantissa, _, exponent = f"{value!r}".partition("e")
     whole, _, decimals = mantissa.partition(".")
     decimals = "" if decimals == "0" else decimals
     digits, power = int(whole + decimals), int(exponent or 0) - len(decimals)
-    if abs(digits) <= _LARGEST_EXACT and abs(power) <= _LARGEST_EXACT_EXPONENT:
+    if abs(digits) <= LARGEST_EXACT and abs(power) <= _LARGEST_EXACT_EXPONENT:
         if Fraction(digits) * Fraction(10) ** power == Fraction(value):
             return repr(value)
         return f"{digits} / {float(10**-power)!r}" if power < 0 else f"{digits} * {10.0**power!r}"
     fraction, shift = math.frexp(value)
-    parts = [str(int(fraction * _LARGEST_EXACT))]
+    parts = [str(int(fraction * LARGEST_EXACT))]
     shift -= 53
     while shift:
         step = max(-52, min(52, shift))

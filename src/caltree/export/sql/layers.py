@@ -6,21 +6,22 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from .dialects import Dialect, Lines, indented, separated, unused
+from .dialects import Dialect, unused_name
+from .text import Lines, indent, separate, separate_blocks
 
 
 @dataclass
 class Layers:
-    """What the probabilities of all classes are made of.
+    """The named parts of the probabilities of all classes.
 
     Parameters
     ----------
     dialect : Dialect
         The database.
     taken : list of str
-        Names of columns, which nothing else may have.
+        The names of columns, which no part may have.
     valid : str
-        Whether there are probabilities at all; they are NULL otherwise.
+        The condition under which there are probabilities; they are NULL otherwise.
     """
 
     dialect: Dialect
@@ -30,50 +31,51 @@ class Layers:
 
     def __post_init__(self) -> None:
         # Few tables have columns that begin like this.
-        self.source = unused("_s", self.taken)
+        self.source = unused_name("_s", self.taken)
 
     def name(self, layer: int, wanted: str, value: str) -> str:
-        """A short name for an expression of names in the layers before."""
+        """Give a short name to an expression of names in the layers before."""
         while len(self.layers) <= layer:
             self.layers.append({})
         cleaned = "_" + re.sub("[^0-9A-Za-z_]", "_", wanted)
-        name = unused(cleaned, [*self.taken, *(name for names in self.layers for name in names)])
+        others = [*self.taken, *(name for names in self.layers for name in names)]
+        name = unused_name(cleaned, others)
         self.layers[layer][name] = value
         return f"{self.source}.{name}"
 
-    def alone(self, body: Lines) -> Lines:
-        """An expression of the names as one that stands alone."""
-        layers = self._used([body])
+    def expression(self, body: Lines) -> Lines:
+        """Return an expression of the names as one that stands alone."""
+        layers = self._needed_layers([body])
         if not layers:
-            return [f"CASE WHEN {self.valid} THEN", *indented(body), "END"]
+            return [f"CASE WHEN {self.valid} THEN", *indent(body), "END"]
         if self.dialect.name == "duckdb":
             return self._as_lambdas(layers, body)
-        lines = ["SELECT", *indented(body), f"FROM {self._nested(layers)[0]}"]
-        lines += [*self._nested(layers)[1:], f"WHERE {self.valid}"]
-        return ["(", *indented(lines), ")"]
+        first, *others = self._subqueries(layers)
+        lines = ["SELECT", *indent(body), f"FROM {first}", *others, f"WHERE {self.valid}"]
+        return ["(", *indent(lines), ")"]
 
     def query(
         self, table: str, columns: Sequence[str] | None, bodies: Sequence[Lines], names: Lines
     ) -> Lines:
-        """A whole query, in which all classes share the layers."""
-        layers = self._used(bodies)
+        """Return a whole query, in which all classes share the layers."""
+        layers = self._needed_layers(bodies)
         if not layers or (self.dialect.name == "sqlite" and columns is None):
-            # SQLite cannot leave out again what is only there to be shared.
-            listed = [self.alone(body) for body in bodies]
+            # SQLite cannot drop the shared columns from the result again.
+            listed = [self.expression(body) for body in bodies]
             before: Lines = []
             after = [f"FROM {table}"]
             kept = ["*"] if columns is None else list(columns)
         else:
             guard = f"CASE WHEN {self.valid} THEN"
-            listed = [[guard, *indented(body), "END"] for body in bodies]
-            before, after = self._shared(layers, table)
+            listed = [[guard, *indent(body), "END"] for body in bodies]
+            before, after = self._shared_sources(layers, table)
             kept = self._kept(layers, columns)
         blocks = [[column] for column in kept]
         blocks += [_with_name(lines, name) for lines, name in zip(listed, names, strict=True)]
-        return [*before, "SELECT", *indented(with_commas(blocks)), *after]
+        return [*before, "SELECT", *indent(separate_blocks(blocks)), *after]
 
-    def _used(self, bodies: Sequence[Lines]) -> list[dict[str, str]]:
-        """The layers without the names that nothing needs."""
+    def _needed_layers(self, bodies: Sequence[Lines]) -> list[dict[str, str]]:
+        """Return the layers without the names that nothing needs."""
         pattern = re.compile(rf"\b{self.source}\.(\w+)")
         needed = {name for body in bodies for line in body for name in pattern.findall(line)}
         used: list[dict[str, str]] = []
@@ -84,38 +86,38 @@ class Layers:
                 used.insert(0, kept)
         return used
 
-    def _nested(self, layers: Sequence[dict[str, str]]) -> Lines:
-        """The layers as subqueries of nothing but the row at hand."""
+    def _subqueries(self, layers: Sequence[dict[str, str]]) -> Lines:
+        """Return the layers as subqueries of nothing but the row at hand."""
         # PostgreSQL would put the long expressions back for their names.
         barrier = ["OFFSET 0"] if self.dialect.name == "postgresql" else []
         lines: Lines = []
         for layer in layers:
             before = [f"{self.source}.*"] if lines else []
             inner = [f"FROM {lines[0]}", *lines[1:]] if lines else []
-            fields = separated([*before, *_with_names(layer)])
-            select = ["SELECT", *indented(fields), *inner, *barrier]
-            lines = ["(", *indented(select), f") AS {self.source}"]
+            fields = separate([*before, *_with_names(layer)])
+            select = ["SELECT", *indent(fields), *inner, *barrier]
+            lines = ["(", *indent(select), f") AS {self.source}"]
         return lines
 
     def _as_lambdas(self, layers: Sequence[dict[str, str]], body: Lines) -> Lines:
-        """The layers as lists of one struct: of subqueries DuckDB would make joins."""
-        first = separated([f"'{name}': {value}" for name, value in layers[0].items()])
-        lines = [f"CASE WHEN {self.valid} THEN [{{", *indented(first), "}] END"]
+        """Return the layers as lists of one struct: of subqueries DuckDB would make joins."""
+        first = separate([f"'{name}': {value}" for name, value in layers[0].items()])
+        lines = [f"CASE WHEN {self.valid} THEN [{{", *indent(first), "}] END"]
         for layer in layers[1:]:
-            fields = separated([self.source, *(f"{n} := {value}" for n, value in layer.items())])
-            lines = self._transformed(lines, ["struct_insert(", *indented(fields), ")"])
-        *lines, last = self._transformed(lines, body)
+            fields = separate([self.source, *(f"{n} := {value}" for n, value in layer.items())])
+            lines = self._transform(lines, ["struct_insert(", *indent(fields), ")"])
+        *lines, last = self._transform(lines, body)
         return [*lines, f"{last}[1]"]
 
-    def _transformed(self, given: Lines, body: Lines) -> Lines:
+    def _transform(self, given: Lines, body: Lines) -> Lines:
         *start, end = given
-        inner = [*start, f"{end},", f"lambda {self.source}:", *indented(body)]
-        return ["list_transform(", *indented(inner), ")"]
+        inner = [*start, f"{end},", f"lambda {self.source}:", *indent(body)]
+        return ["list_transform(", *indent(inner), ")"]
 
-    def _shared(self, layers: Sequence[dict[str, str]], table: str) -> tuple[Lines, Lines]:
-        """What comes before and after the SELECT of a query."""
+    def _shared_sources(self, layers: Sequence[dict[str, str]], table: str) -> tuple[Lines, Lines]:
+        """Return the lines before and after the SELECT of a query."""
         if self.dialect.name == "postgresql":
-            lines = self._nested(layers)
+            lines = self._subqueries(layers)
             return [], [
                 f"FROM {table} AS {self._row}",
                 f"CROSS JOIN LATERAL {lines[0]}",
@@ -125,28 +127,28 @@ class Layers:
             return self._common_tables(layers, table)
         lines = [table]
         for layer in layers:
-            fields = indented(separated(["*", *_with_names(layer)]))
+            fields = indent(separate(["*", *_with_names(layer)]))
             select = ["SELECT", *fields, f"FROM {lines[0]}", *lines[1:]]
-            lines = ["(", *indented(select), f") AS {self.source}"]
+            lines = ["(", *indent(select), f") AS {self.source}"]
         return [], [f"FROM {lines[0]}", *lines[1:]]
 
     def _common_tables(self, layers: Sequence[dict[str, str]], table: str) -> tuple[Lines, Lines]:
         blocks, origin = [], table
         for number, layer in enumerate(layers, start=1):
-            name = unused(f"_layer_{number}", [table.strip('"')])
-            fields = separated(["*", *_with_names(layer)])
-            select = ["SELECT", *indented(fields), f"FROM {origin}"]
-            blocks.append([f"{name} AS MATERIALIZED (", *indented(select), ")"])
+            name = unused_name(f"_layer_{number}", [table.strip('"')])
+            fields = separate(["*", *_with_names(layer)])
+            select = ["SELECT", *indent(fields), f"FROM {origin}"]
+            blocks.append([f"{name} AS MATERIALIZED (", *indent(select), ")"])
             origin = f"{name} AS {self.source}"
-        first, *others = with_commas(blocks)
+        first, *others = separate_blocks(blocks)
         return [f"WITH {first}", *others], [f"FROM {origin}"]
 
     @property
     def _row(self) -> str:
-        return unused("_t", [*self.taken, self.source])
+        return unused_name("_t", [*self.taken, self.source])
 
     def _kept(self, layers: Sequence[dict[str, str]], columns: Sequence[str] | None) -> Lines:
-        """The columns of the table that stay."""
+        """Return the columns of the table that stay."""
         if self.dialect.name == "postgresql":
             return [f"{self._row}.{column}" for column in columns or ["*"]]
         if columns is not None:
@@ -154,12 +156,6 @@ class Layers:
         names = ", ".join(name for layer in layers for name in layer)
         word = "EXCLUDE" if self.dialect.name == "duckdb" else "EXCEPT"
         return [f"{self.source}.* {word} ({names})"]
-
-
-def with_commas(blocks: Sequence[Lines]) -> Lines:
-    """Blocks of lines with commas between them."""
-    *others, last = blocks
-    return [line for block in others for line in (*block[:-1], f"{block[-1]},")] + last
 
 
 def _with_names(layer: dict[str, str]) -> Lines:

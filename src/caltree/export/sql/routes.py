@@ -1,4 +1,4 @@
-"""Which child a row goes to, in SQL."""
+"""The children that rows go to, in SQL."""
 
 from __future__ import annotations
 
@@ -7,13 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ..._fitted.model import ONLY_MISSING, FittedModel
 from ..._inputs.attributes import Attribute
-from .dialects import Dialect
+from .dialects import LARGEST_EXACT, Dialect
 
-# Stands for infinity in a stored tree: all values but missing ones are below.
-_INFINITE = float(np.finfo(np.float64).max)
-# Smaller whole numbers are exact as doubles.
-_LARGEST_EXACT = 2**53
 _LARGEST_INTEGER = 2**63 - 1
 
 
@@ -24,7 +21,7 @@ class Routes:
     ----------
     dialect : Dialect
         The database.
-    model : TreeModel or ForestModel
+    model : FittedModel
         The fitted arrays.
     columns : list of str
         The column of every attribute.
@@ -33,7 +30,7 @@ class Routes:
     """
 
     def __init__(
-        self, dialect: Dialect, model: Any, columns: Sequence[str], scores: Sequence[str]
+        self, dialect: Dialect, model: FittedModel, columns: Sequence[str], scores: Sequence[str]
     ) -> None:
         self.dialect = dialect
         self.model = model
@@ -46,7 +43,7 @@ class Routes:
         ]
 
     def children(self, node: int) -> list[tuple[str, int]]:
-        """The children of a node, each with its condition; the last takes all other rows.
+        """Return the children of a node with their conditions; the last takes all other rows.
 
         Each condition holds for the rows of its child only, so that any of them can stand alone.
         An only child has no condition.
@@ -70,40 +67,40 @@ class Routes:
         dialect, number = self.dialect, float(self.model.threshold[node])
         left = int(self.model.first_child[node])
         missing_left = int(self.model.missing[node]) == 0
-        missing = dialect.missing(column, value)
-        if number == _INFINITE:
+        missing = dialect.is_missing(column, value)
+        if number == ONLY_MISSING:
             if missing_left:
                 return [("", left)]
-            return [(dialect.known(column, value), left), (missing, left + 1)]
+            return [(dialect.is_known(column, value), left), (missing, left + 1)]
         threshold = dialect.exact(number)
         below, above = f"{value} <= {threshold}", f"{value} > {threshold}"
         if missing_left:
-            above = dialect.above(value, threshold)
+            above = dialect.is_above(value, threshold)
             return [(f"{below} OR {missing}", left), (above, left + 1)]
         return [(below, left), (f"{above} OR {missing}", left + 1)]
 
 
 class LeafRoutes:
-    """The same for rows whose leaves are known, by their numbers from left to right.
+    """The splits as conditions on the number of the leaf, counted from left to right.
 
     Parameters
     ----------
     dialect : Dialect
         The database.
-    model : TreeModel or ForestModel
+    model : FittedModel
         The fitted arrays.
     leaf : list of str
         The number of the leaf in the tree of every node.
     """
 
-    def __init__(self, dialect: Dialect, model: Any, leaf: Sequence[str]) -> None:
+    def __init__(self, dialect: Dialect, model: FittedModel, leaf: Sequence[str]) -> None:
         self.dialect = dialect
         self.model = model
         self.leaf = leaf
         self.first, self.last = leaf_numbers(model)
 
     def children(self, node: int) -> list[tuple[str, int]]:
-        """The children of a node, each with its condition."""
+        """Return the children of a node with their conditions."""
         first, count = int(self.model.first_child[node]), int(self.model.n_children[node])
         return [(self._condition(child), child) for child in range(first, first + count)]
 
@@ -114,8 +111,8 @@ class LeafRoutes:
         return f"{self.leaf[node]} BETWEEN {first} AND {last}"
 
 
-def leaf_numbers(model: Any) -> tuple[list[int], list[int]]:
-    """The first and the last leaf below every node, numbered from left to right in each tree."""
+def leaf_numbers(model: FittedModel) -> tuple[list[int], list[int]]:
+    """Number the leaves of each tree from left to right: the first and last below every node."""
     leaves = (model.attribute < 0).astype(int)
     inner = np.flatnonzero(model.attribute >= 0)
     for node in inner[::-1]:
@@ -169,7 +166,7 @@ class Categories:
         self.literals = [self._literal(category, kind) for category in self.categories]
 
     def conditions(self, branches: Sequence[int], missing: int) -> list[tuple[int, str]]:
-        """Branches that rows can take, each with its condition; the last takes all other rows."""
+        """Return the branches that rows can take, with conditions; the last takes all others."""
         other = branches[self.most_frequent]
         found, listed = [], []
         for branch in sorted({*branches, missing} - {other}):
@@ -181,7 +178,7 @@ class Categories:
             listed += here
             conditions = [f"{self.value} IN ({', '.join(here)})"] if here else []
             if branch == missing:
-                conditions.append(self.dialect.missing(self.column, self.double))
+                conditions.append(self.dialect.is_missing(self.column, self.double))
             if conditions:
                 found.append((branch, " OR ".join(conditions)))
         if not found:
@@ -191,8 +188,8 @@ class Categories:
     def _otherwise(self, listed: Sequence[str], or_missing: bool) -> str:
         unlisted = [f"{self.value} NOT IN ({', '.join(listed)})"] if listed else []
         if or_missing:
-            return " OR ".join([*unlisted, self.dialect.missing(self.column, self.double)])
-        return " AND ".join([*unlisted, self.dialect.known(self.column, self.double)])
+            return " OR ".join([*unlisted, self.dialect.is_missing(self.column, self.double)])
+        return " AND ".join([*unlisted, self.dialect.is_known(self.column, self.double)])
 
     def _are_large(self, name: str) -> bool:
         whole = [category for category in self.categories if isinstance(category, int)]
@@ -202,10 +199,10 @@ class Categories:
                 f"attribute {name!r} has the category {largest}, beyond the integers of "
                 "databases; make strings of its categories before fitting"
             )
-        return len(whole) == len(self.categories) and largest >= _LARGEST_EXACT
+        return len(whole) == len(self.categories) and largest >= LARGEST_EXACT
 
     def _literal(self, category: Any, kind: str) -> str:
-        """The category as SQL, or nothing if no row can hold it."""
+        """Return the category as SQL, or nothing if no row can hold it."""
         if kind == "string":
             return self.dialect.string(category) if self.dialect.can_hold(category) else ""
         if kind == "boolean":

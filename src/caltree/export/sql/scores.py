@@ -1,4 +1,4 @@
-"""Scores as the node models see them, in SQL: what `caltree._inputs.scores` does to arrays."""
+"""Scores in the forms in which calibrators use them, in SQL: as `caltree._inputs.scores`."""
 
 from __future__ import annotations
 
@@ -9,20 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from ..._inputs.scores import ScoreType, log_odds
+from ..._inputs.scores import (
+    LARGEST_LOG_ODDS,
+    LARGEST_SCORE,
+    SMALLEST_PROBABILITY,
+    SUM_ROUNDING,
+    ScoreType,
+    log_odds,
+)
 from .dialects import Dialect
 from .layers import Layers
-from .sums import LARGEST_EXPONENT, added, softmax
+from .sums import LARGEST_EXPONENT, softmax
+from .text import add_terms
 
-_SMALLEST_PROBABILITY = 2.0**-53
-_LARGEST_PROBABILITY = 1.0 - _SMALLEST_PROBABILITY
-_LARGEST_LOG_ODDS = math.log(_LARGEST_PROBABILITY / _SMALLEST_PROBABILITY)
-_LARGEST_SCORE = 1e100
-_FARTHEST_FROM_ONE = 1e-12
 # The difference of two of these is still a number.
 _LARGEST_LOGIT = 8e307
 _LARGEST_NUMBER = float(np.finfo(np.float64).max)
-# A product that is rounded to 0 is an error in PostgreSQL. What is smaller is nothing to a sum.
+# A product that is rounded to 0 is an error in PostgreSQL. Smaller numbers change no sum.
 _SMALLEST_FACTOR = 1e-200
 _SMALLEST_SHARE = 1e-300
 # The logarithm of the smallest probability above 0.
@@ -31,7 +34,7 @@ _LOWEST_LOG = 745.0
 
 @dataclass
 class Scores:
-    """Columns of scores, and short names for what is made of them.
+    """Columns of scores, and short names for expressions of them.
 
     Parameters
     ----------
@@ -42,9 +45,9 @@ class Scores:
     labels : sequence
         The classes.
     score_type : str
-        What the scores are.
+        The type of the scores.
     taken : list of str
-        Names of columns, which nothing else may have.
+        The names of columns, which no short name may be.
     """
 
     dialect: Dialect
@@ -63,14 +66,14 @@ class Scores:
 
     @property
     def _valid(self) -> str:
-        """Whether all scores are what `predict_proba` would take."""
+        """The condition that `predict_proba` would take all scores."""
         probability = self.score_type == "probability"
         low, high = (0.0, 1.0) if probability else (-_LARGEST_NUMBER, _LARGEST_NUMBER)
         limits = f"BETWEEN {self.dialect.double(low)} AND {self.dialect.double(high)}"
         return " AND ".join(f"{column} {limits}" for column in self.columns)
 
-    def named(self, kind: str, values: Sequence[str], layer: int = 0) -> list[str]:
-        """Short names for expressions, one a class, or of the second of two."""
+    def name_each(self, kind: str, values: Sequence[str], layer: int = 0) -> list[str]:
+        """Give short names to expressions, one a class, or that of the second of two."""
         classes = self.classes_of(len(values))
         labels = [self.labels[j] for j in classes]
         return [
@@ -79,59 +82,59 @@ class Scores:
         ]
 
     def classes_of(self, n_columns: int) -> list[int]:
-        """The class of each of several columns."""
+        """Return the class of each of several columns."""
         return [1] if n_columns == 1 else [c % self.n_classes for c in range(n_columns)]
 
-    def regressors(self, extremes: str) -> tuple[list[str], float]:
-        """What enters the node models, and the largest size it can have."""
+    def regressors(self, published: bool) -> tuple[list[str], float]:
+        """Return the regressors of the node models, and their largest absolute value."""
         dialect, columns, m = self.dialect, self.columns, self.n_classes
         if self.score_type != "probability":
-            if extremes == "published" or self.score_type == "margin":
-                return [self.cut_off(column) for column in columns], _LARGEST_SCORE
+            if published or self.score_type == "margin":
+                return [self.clip_score(column) for column in columns], LARGEST_SCORE
             if len(columns) == 1:
-                limit = _LARGEST_LOG_ODDS
-                return [dialect.between(columns[0], -limit, limit)], limit
+                limit = LARGEST_LOG_ODDS
+                return [dialect.clip(columns[0], -limit, limit)], limit
             columns = self._softmax_of_logits()
-        elif extremes == "published":
+        elif published:
             return [self._published_log_odds(column) for column in columns], _LOWEST_LOG
         if m > 2:
-            return [self._log(column) for column in columns], -math.log(_SMALLEST_PROBABILITY)
+            return [self._log(column) for column in columns], -math.log(SMALLEST_PROBABILITY)
         used = columns[1:] if len(columns) == 2 else columns
-        return [self.clipped_log_odds(column) for column in used], _LARGEST_LOG_ODDS
+        return [self.clipped_log_odds(column) for column in used], LARGEST_LOG_ODDS
 
     def offsets(self) -> list[str]:
-        """What the scores say before any correction."""
+        """Return the uncalibrated log-odds."""
         probabilities = self.uncalibrated()
         if self.n_classes == 2:
             return [self.clipped_log_odds(probabilities[1])]
         return [self._log(probability) for probability in probabilities]
 
     def uncalibrated(self) -> list[str]:
-        """The scores as probabilities, one a class."""
-        scores = self.averaged()
+        """Return the scores as probabilities, one a class."""
+        scores = self.average()
         if self.score_type != "probability":
             if len(scores) > 1:
                 return softmax(self.dialect, scores)
-            score = self.dialect.between(scores[0], -LARGEST_EXPONENT, LARGEST_EXPONENT)
+            score = self.dialect.clip(scores[0], -LARGEST_EXPONENT, LARGEST_EXPONENT)
             return [f"1 / (1 + exp({score}))", f"1 / (1 + exp(-{score}))"]
         if len(scores) == 1:
-            return [f"1 - {scores[0]}", self.without_tiny(scores[0])]
-        return normalised(self.dialect, scores)
+            return [f"1 - {scores[0]}", self.drop_tiny(scores[0])]
+        return normalize(self.dialect, scores)
 
-    def averaged(self) -> list[str]:
-        """The mean over several classifiers side by side."""
+    def average(self) -> list[str]:
+        """Return the mean over several classifiers side by side."""
         scores = self.columns
         if self.score_type != "probability":
-            scores = [self.for_products(self.cut_off(column)) for column in scores]
+            scores = [self.for_products(self.clip_score(column)) for column in scores]
         if len(scores) <= self.n_classes:
             return scores
         n_classifiers = len(scores) // self.n_classes
-        sums = [f"({added(scores[j :: self.n_classes])})" for j in range(self.n_classes)]
+        sums = [f"({add_terms(scores[j :: self.n_classes])})" for j in range(self.n_classes)]
         return [self._mean(total, n_classifiers) for total in sums]
 
     def one_a_class(self) -> list[str]:
-        """What a calibrator sees that maps the score of each class on its own."""
-        scores = self.averaged()
+        """Return the scores of a calibrator that maps the score of each class on its own."""
+        scores = self.average()
         if self.n_classes > 2 or len(scores) == 1:
             return scores
         if self.score_type == "probability":
@@ -139,22 +142,22 @@ class Scores:
         return [f"({scores[1]} - {scores[0]})"]
 
     def clipped_log_odds(self, probability: str) -> str:
-        """The log-odds of a probability, cut off."""
-        p = self.dialect.between(probability, _SMALLEST_PROBABILITY, _LARGEST_PROBABILITY)
+        """Return the log-odds of a probability, clipped."""
+        p = self.dialect.clip(probability, SMALLEST_PROBABILITY, 1.0 - SMALLEST_PROBABILITY)
         return f"ln({p} / (1 - {p}))"
 
     def for_products(self, score: str) -> str:
-        """A score that can be multiplied without fear; logarithms are never that small."""
+        """Return a score whose products are no errors; logarithms are never that small."""
         if self.score_type == "probability":
             return score
-        return self.without_tiny(score, _SMALLEST_FACTOR)
+        return self.drop_tiny(score, _SMALLEST_FACTOR)
 
-    def cut_off(self, score: str) -> str:
-        """A score that is no probability, cut off."""
-        return self.dialect.between(score, -_LARGEST_SCORE, _LARGEST_SCORE)
+    def clip_score(self, score: str) -> str:
+        """Clip a score that is no probability."""
+        return self.dialect.clip(score, -LARGEST_SCORE, LARGEST_SCORE)
 
-    def without_tiny(self, score: str, smallest: float = _SMALLEST_SHARE) -> str:
-        """A number, and 0 for one so small that PostgreSQL would refuse its products."""
+    def drop_tiny(self, score: str, smallest: float = _SMALLEST_SHARE) -> str:
+        """Put 0 for a number so small that PostgreSQL would refuse its products."""
         if self.dialect.name != "postgresql":
             return score
         return f"CASE WHEN abs({score}) < {self.dialect.double(smallest)} THEN 0 ELSE {score} END"
@@ -166,10 +169,10 @@ class Scores:
         return f"CASE WHEN {total} < {_SMALLEST_SHARE!r} THEN {total} ELSE {mean} END"
 
     def _log(self, probability: str) -> str:
-        return f"ln({self.dialect.at_least(probability, _SMALLEST_PROBABILITY)})"
+        return f"ln({self.dialect.clip_below(probability, SMALLEST_PROBABILITY)})"
 
     def _published_log_odds(self, p: str) -> str:
-        lowest, highest = log_odds(np.array([[0.0, 1.0]]), "probability", "published")[0]
+        lowest, highest = log_odds(np.array([[0.0, 1.0]]), "probability", published=True)[0]
         return (
             f"CASE WHEN {p} > 0 AND {p} < 1 THEN ln({p} / (1 - {p})) "
             f"WHEN {p} <= 0 THEN {self.dialect.double(lowest)} "
@@ -178,15 +181,15 @@ class Scores:
 
     def _softmax_of_logits(self) -> list[str]:
         limit, m = _LARGEST_LOGIT, self.n_classes
-        logits = [self.dialect.between(column, -limit, limit) for column in self.columns]
+        logits = [self.dialect.clip(column, -limit, limit) for column in self.columns]
         blocks = [logits[start : start + m] for start in range(0, len(logits), m)]
         return [p for block in blocks for p in softmax(self.dialect, block)]
 
 
-def normalised(dialect: Dialect, values: Sequence[str]) -> list[str]:
-    """Numbers from 0 to 1, divided by their sum unless that is 1; 0 everywhere is equal."""
-    total, equal = f"({added(values)})", dialect.double(1.0 / len(values))
-    near = f"abs({total} - 1) <= {dialect.double(_FARTHEST_FROM_ONE)}"
+def normalize(dialect: Dialect, values: Sequence[str]) -> list[str]:
+    """Divide numbers from 0 to 1 by their sum unless that is 1; zeros become equal shares."""
+    total, equal = f"({add_terms(values)})", dialect.double(1.0 / len(values))
+    near = f"abs({total} - 1) <= {dialect.double(SUM_ROUNDING)}"
     found = []
     for value in values:
         whens = f"WHEN {near} THEN {value} WHEN {total} > 0 THEN {value} / {total} ELSE {equal}"

@@ -9,12 +9,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..._fitted.model import Floats, Indices
-from ..._inputs.parameters import Mask
-from .dialects import Dialect, Lines, indented
+from ..._inputs.arrays import Floats, Mask
+from .dialects import Dialect
 from .layers import Layers
 from .routes import LeafRoutes, Routes, leaf_numbers
-from .sums import LARGEST_EXPONENT, added, added_blocks, joined, linear, product, sigmoid_of, size
+from .sums import LARGEST_EXPONENT, largest_size, linear, product, sigmoid_denominator
+from .text import Lines, add_blocks, add_terms, indent, join_lines, join_terms
 
 Term: TypeAlias = Callable[[int], str]
 
@@ -28,15 +28,15 @@ class NodeModels:
     dialect : Dialect
         The database.
     weight : ndarray
-        What each node counts for.
+        The weight of each node.
     parameters : ndarray of shape (n_nodes, n_states, 1 + k)
         Intercepts and slopes.
     scores : list of list of str
         The scores that the slopes of each state belong to.
     offsets : list of str
-        What is added to each state; empty for nothing.
+        The offset of each state; empty without offsets.
     largest : float
-        The largest size of a score.
+        The largest absolute value of a score.
     vector : str
         All scores as a list, if every state has them all and the database can multiply lists.
     """
@@ -49,29 +49,30 @@ class NodeModels:
     largest: float
     vector: str = ""
 
-    def of_two(self, node: int, j: int) -> str:
-        """What a node adds to the probability of one of two classes."""
+    def of_two(self, node: int) -> str:
+        """Return the addend of a node to the probability of the second of two classes."""
         (state,) = self.parameters[node]
-        negated = self._state(-state, 0, "-") if j == 1 else self._state(state, 0)
-        return f"{self.share(node)} / {sigmoid_of(self.dialect, negated, self.size_of(node))}"
+        negated = self._state(-state, 0, "-")
+        denominator = sigmoid_denominator(self.dialect, negated, self.size_of(node))
+        return f"{self.weight_of(node)} / {denominator}"
 
     def states(self, node: int) -> list[str]:
-        """The linear models of a node, one a class."""
+        """Return the linear models of a node, one a class."""
         return [self._state(state, k) for k, state in enumerate(self.parameters[node])]
 
     def state(self, node: int, k: int) -> str:
-        """The linear model of one class in a node."""
+        """Return the linear model of one class in a node."""
         return self._state(self.parameters[node, k], k)
 
-    def share(self, node: int) -> str:
-        """The weight of a node."""
+    def weight_of(self, node: int) -> str:
+        """Return the weight of a node."""
         return self.dialect.double(float(self.weight[node]))
 
     def size_of(self, node: int) -> float:
-        """The largest size of what the linear models of a node can give."""
+        """Return the largest absolute value of the linear models of a node."""
         offset = self.largest if self.offsets else 0.0
         return max(
-            size(state[0], state[1:].tolist(), self.largest, offset)
+            largest_size(state[0], state[1:].tolist(), self.largest, offset)
             for state in self.parameters[node]
         )
 
@@ -90,11 +91,11 @@ class TreeText:
     Parameters
     ----------
     routes : Routes or LeafRoutes
-        Where rows go.
+        The children that rows go to.
     counts : ndarray of bool
-        Which nodes add something.
+        The nodes that have an addend.
     term : callable
-        What a node adds.
+        The addend of a node.
     """
 
     def __init__(self, routes: Routes | LeafRoutes, counts: Mask, term: Term) -> None:
@@ -111,7 +112,7 @@ class TreeText:
                 below[node] = True
 
     def tree(self, root: int) -> list[Lines]:
-        """A tree; what lies too deep comes as further terms, under the condition of its way."""
+        """Return the terms of a tree: its top, and each part that lies too deep for one term."""
         blocks = []
         pending: list[tuple[list[str], int]] = [([], root)]
         while pending:
@@ -119,9 +120,9 @@ class TreeText:
             deep: list[tuple[list[str], int]] = []
             if way:
                 split = self._split(node, 1, way, deep)
-                conditions = joined([f"({condition})" for condition in way], " AND ")
+                conditions = join_terms([f"({condition})" for condition in way], " AND ")
                 head = f"CASE WHEN {conditions} THEN"
-                blocks.append([head, *indented(split), "ELSE 0 END"])
+                blocks.append([head, *indent(split), "ELSE 0 END"])
             else:
                 blocks.append(self._node(node, 0, way, deep))
             pending += reversed(deep)
@@ -136,7 +137,7 @@ class TreeText:
                 deep.append((way, node))
             else:
                 parts.append(self._split(node, depth + 1, way, deep))
-        return added_blocks(parts or [["0"]])
+        return add_blocks(parts or [["0"]])
 
     def _split(self, node: int, depth: int, way: list[str], deep: list[Any]) -> Lines:
         children = self._children[node]
@@ -146,25 +147,25 @@ class TreeText:
         for number, (condition, child) in enumerate(children):
             last = number == len(children) - 1
             lines.append("  ELSE" if last else f"  WHEN {condition} THEN")
-            lines += indented(self._node(child, depth, [*way, condition], deep), 2)
+            lines += indent(self._node(child, depth, [*way, condition], deep), 2)
         return [*lines, "END"]
 
 
-def sums_of_two(routes: Routes, models: NodeModels, roots: Sequence[int], j: int) -> Lines:
-    """What the nodes of all trees say of one of two classes."""
-    text = TreeText(routes, models.weight > 0.0, lambda node: models.of_two(node, j))
-    return added_blocks([block for root in roots for block in text.tree(root)])
+def sums_of_two(routes: Routes, models: NodeModels, roots: Sequence[int]) -> Lines:
+    """Return the sum over the nodes of all trees for the second of two classes."""
+    text = TreeText(routes, models.weight > 0.0, models.of_two)
+    return add_blocks([block for root in roots for block in text.tree(root)])
 
 
 def sums_of_many(
     layers: Layers, routes: Routes, models: NodeModels, roots: Sequence[int]
 ) -> list[Lines]:
-    """What the nodes of all trees say of each of several classes.
+    """Return the sums over the nodes of all trees, one for each of several classes.
 
     All classes share the leaves that a row falls into, and the denominators of the softmax. A row
-    passes one node of each tree on each level at most, so that there is one for each of these.
+    passes at most one node of each tree on each level: there is one denominator for each of these.
     """
-    level, tree = _places(routes.model, roots)
+    level, tree = routes.model.level, routes.model.tree_of_nodes
     nodes = np.flatnonzero(models.weight > 0.0).tolist()
     places = sorted({(int(tree[node]), int(level[node])) for node in nodes})
     if 2 * len(places) > routes.dialect.most_columns:
@@ -176,26 +177,26 @@ def sums_of_many(
     by_leaf = LeafRoutes(routes.dialect, routes.model, [leaves[number] for number in tree])
     terms = SoftmaxTerms(models)
 
-    def named(layer: int, kind: str, term: Term) -> list[str]:
+    def name_places(layer: int, kind: str, term: Term) -> list[str]:
         names: dict[tuple[int, int], str] = {}
         for place in places:
             here = (models.weight > 0.0) & (tree == place[0]) & (level == place[1])
-            text = _on_one_line(TreeText(by_leaf, here, term).tree(roots[place[0]]))
+            text = join_lines(add_blocks(TreeText(by_leaf, here, term).tree(roots[place[0]])))
             names[place] = layers.name(layer, f"{kind}_{len(names) + 1}", text)
         return [names.get(place, "") for place in zip(tree.tolist(), level.tolist(), strict=True)]
 
     if max(map(models.size_of, nodes)) > LARGEST_EXPONENT:
-        terms.largest = named(2, "largest", terms.largest_of)
-    terms.totals = named(3, "total", terms.total_of)
+        terms.largest = name_places(2, "largest", terms.largest_of)
+    terms.totals = name_places(3, "total", terms.total_of)
     sums = []
     for j in range(models.parameters.shape[1]):
         text = TreeText(by_leaf, models.weight > 0.0, partial(terms.share_of, j))
-        sums.append(added_blocks([block for root in roots for block in text.tree(root)]))
+        sums.append(add_blocks([block for root in roots for block in text.tree(root)]))
     return sums
 
 
 class SoftmaxTerms:
-    """What nodes add, in terms of what all classes share.
+    """The addends of nodes, by the names that all classes share.
 
     Parameters
     ----------
@@ -210,45 +211,31 @@ class SoftmaxTerms:
         self.totals: list[str] = []
 
     def largest_of(self, node: int) -> str:
-        """The largest of the linear models."""
+        """Return the largest of the linear models."""
         return f"{self.dialect.greatest}({', '.join(self.models.states(node))})"
 
     def total_of(self, node: int) -> str:
-        """The denominator."""
-        return added([self._exponential(node, state) for state in self.models.states(node)])
+        """Return the denominator."""
+        return add_terms([self._exponential(node, state) for state in self.models.states(node)])
 
     def share_of(self, j: int, node: int) -> str:
-        """What the node adds to the probability of a class."""
+        """Return the addend of a node to the probability of a class."""
         above = self._exponential(node, self.models.state(node, j))
-        return f"{self.models.share(node)} * {above} / {self.totals[node]}"
+        return f"{self.models.weight_of(node)} * {above} / {self.totals[node]}"
 
     def _exponential(self, node: int, state: str) -> str:
         if not self.largest:
             return f"exp({state})"
         # Against the largest, for the values themselves may be beyond any exponential.
         lower = f"{state} - {self.largest[node]}"
-        return f"exp({self.dialect.at_least(lower, -LARGEST_EXPONENT)})"
+        return f"exp({self.dialect.clip_below(lower, -LARGEST_EXPONENT)})"
 
 
 def _leaves(layers: Layers, routes: Routes, roots: Sequence[int]) -> list[str]:
-    """Short names for the leaf of a row in each tree."""
+    """Give a short name to the leaf of a row in each tree."""
     first, _ = leaf_numbers(routes.model)
     text = TreeText(routes, routes.model.attribute < 0, lambda node: str(first[node]))
     return [
-        layers.name(1, f"leaf_{number}", _on_one_line(text.tree(root)))
+        layers.name(1, f"leaf_{number}", join_lines(add_blocks(text.tree(root))))
         for number, root in enumerate(roots, start=1)
     ]
-
-
-def _on_one_line(blocks: Sequence[Lines]) -> str:
-    return " ".join(line.strip() for line in added_blocks(blocks))
-
-
-def _places(model: Any, roots: Sequence[int]) -> tuple[Indices, Indices]:
-    """The level and the tree of every node."""
-    level = np.zeros(len(model.attribute), dtype=np.int32)
-    for node in np.flatnonzero(model.attribute >= 0):
-        first = model.first_child[node]
-        level[first : first + model.n_children[node]] = level[node] + 1
-    tree = np.searchsorted(roots, np.arange(len(level)), side="right") - 1
-    return level, tree.astype(np.int32)

@@ -1,4 +1,4 @@
-"""What the learners share: reading tables and labels, and predicting the likeliest class."""
+"""The base of the learners: reads tables and labels, and predicts the likeliest class."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..._inputs import attributes
-from ..._inputs.parameters import check_labels, check_weights
+from ..._inputs.arrays import Floats
+from ..._inputs.labels import check_labels, check_weights
 from ..._inputs.tables import read_table
 
-Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
-Mask = npt.NDArray[np.bool_]
 
 
 class Learner(ClassifierMixin, BaseEstimator):
@@ -50,18 +49,7 @@ class Learner(ClassifierMixin, BaseEstimator):
         return self._attributes.encode(X)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The likeliest class of each row.
-
-        Parameters
-        ----------
-        X : table of shape (n, d)
-            The attributes, as for `fit`.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            Labels out of `classes_`; the first of equally likely ones.
-        """
+        """The likeliest class of each row, the first of equally likely ones."""
         best = self._class_scores(X).argmax(axis=1)
         predicted: npt.NDArray[Any] = self.classes_[best]
         return predicted

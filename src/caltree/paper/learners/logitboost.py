@@ -7,8 +7,9 @@ from typing import Any, Literal, Self
 import numpy as np
 from scipy.special import softmax
 
+from ..._inputs.arrays import Floats
 from ..._inputs.parameters import check_choice, check_count
-from .base import Floats, Learner
+from .base import Learner
 from .splits import Presorted
 from .stumps import Stump, fit_stump
 from .trees import Node, fit_tree
@@ -28,7 +29,7 @@ class LogitBoost(Learner):
         The number of iterations. There is a stump or a tree for each class in each iteration; with
         two classes one does for both.
     base : {"stump", "tree"}, default="stump"
-        What is boosted.
+        The regression that is boosted.
     max_depth : int, default=3
         The most splits on a way from the root of a tree to a leaf.
 
@@ -76,20 +77,7 @@ class LogitBoost(Learner):
         self.max_depth = max_depth
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Boost.
-
-        Parameters
-        ----------
-        X : table of shape (n, d)
-            The attributes.
-        y : array-like of shape (n,)
-            The labels.
-
-        Returns
-        -------
-        LogitBoost
-            The classifier itself.
-        """
+        """Boost regressions of a table of attributes with these labels."""
         n_estimators = check_count("n_estimators", self.n_estimators, 1)
         check_choice("base", self.base, ("stump", "tree"))
         check_count("max_depth", self.max_depth, 1)
@@ -114,7 +102,7 @@ class LogitBoost(Learner):
         return fit_tree(table, response, weight, self.max_depth)
 
     def _step(self, matrix: Floats, fitted: list[Stump | Node]) -> Floats:
-        """What one iteration adds to F."""
+        """The increase of F in one iteration."""
         values = np.column_stack([one.predict(matrix) for one in fitted])
         if len(fitted) == 1:
             values = np.column_stack([values, -values])
@@ -124,18 +112,7 @@ class LogitBoost(Learner):
         return step
 
     def predict_proba(self, X: Any) -> Floats:
-        """The probabilities of the classes.
-
-        Parameters
-        ----------
-        X : table of shape (n, d)
-            The attributes, as for `fit`.
-
-        Returns
-        -------
-        ndarray of shape (n, m)
-            One column a class, in the order of `classes_`.
-        """
+        """The probabilities of the classes, one column a class in the order of `classes_`."""
         matrix = np.asfortranarray(self._encode(X))
         F = np.zeros((len(matrix), len(self.classes_)))
         for fitted in self.estimators_:

@@ -8,12 +8,13 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import ndtr
 
-from .base import Floats, Indices, Learner, sums
+from ..._inputs.arrays import Floats
+from .base import Indices, Learner, sums
 
 _ONLY_VALUE_PRECISION = 0.01
 _SMALLEST_DEVIATION = 1 / 6  # in units of the precision
 _SMALLEST_FACTOR = 1e-75
-_RESCUE = 1e75  # what products that become too small are multiplied by
+_RESCALING = 1e75  # the factor of products that become too small
 _TOO_LARGE = 1e200
 
 
@@ -44,7 +45,7 @@ class NaiveBayes(Learner):
     seen in training counts as the most frequent one, and a class that has no value of a numeric
     attribute gets the density of all rows.
 
-    The products of densities are rescued from underflow only when those of all classes become too
+    The products of densities are kept from underflow only when those of all classes become too
     small. A class much less likely than another has the probability 0, exactly.
 
     Examples
@@ -61,25 +62,10 @@ class NaiveBayes(Learner):
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the densities and frequencies.
-
-        Parameters
-        ----------
-        X : table of shape (n, d)
-            The attributes.
-        y : array-like of shape (n,)
-            The labels.
-        sample_weight : array-like of shape (n,), optional
-            How many rows each row counts for.
-
-        Returns
-        -------
-        NaiveBayes
-            The classifier itself.
-        """
+        """Fit the densities and frequencies; weights say how many rows each row counts for."""
         matrix, labels, weights = self._learn(X, y, sample_weight)
         n_classes = len(self.classes_)
-        self.class_prior_ = _smoothed(sums(labels, weights, n_classes))
+        self.class_prior_ = _smooth(sums(labels, weights, n_classes))
         self._factors: list[_Normal | _Frequencies | None] = []
         for values, attribute in zip(matrix.T, self._attributes.columns, strict=True):
             known = ~np.isnan(values)
@@ -93,24 +79,13 @@ class NaiveBayes(Learner):
         return self
 
     def predict_proba(self, X: Any) -> Floats:
-        """The probabilities of the classes.
-
-        Parameters
-        ----------
-        X : table of shape (n, d)
-            The attributes, as for `fit`.
-
-        Returns
-        -------
-        ndarray of shape (n, m)
-            One column a class, in the order of `classes_`.
-        """
+        """The probabilities of the classes, one column a class in the order of `classes_`."""
         matrix = self._encode(X)
         product = np.tile(self.class_prior_, (len(matrix), 1))
         for values, factor in zip(matrix.T, self._factors, strict=True):
             known = ~np.isnan(values)
             if factor is not None and known.any():
-                product[known] = _rescued(product[known] * factor.of(values[known]))
+                product[known] = _rescale(product[known] * factor.of(values[known]))
         probabilities: Floats = product / product.sum(axis=1, keepdims=True)
         return probabilities
 
@@ -169,17 +144,17 @@ def _fit_frequencies(
 ) -> _Frequencies:
     cells = values.astype(np.intp) * n_classes + labels
     counts = sums(cells, weights, n_categories * n_classes)
-    return _Frequencies(_smoothed(counts.reshape(n_categories, n_classes)))
+    return _Frequencies(_smooth(counts.reshape(n_categories, n_classes)))
 
 
-def _smoothed(counts: Floats) -> Floats:
+def _smooth(counts: Floats) -> Floats:
     smoothed: Floats = (counts + 1) / (counts.sum(axis=0) + len(counts))
     return smoothed
 
 
-def _rescued(product: Floats) -> Floats:
-    """Products that stay within what a float can hold, the largest of a row at least."""
+def _rescale(product: Floats) -> Floats:
+    """Keep the largest product of each row within the range of a float."""
     largest = product.max(axis=1)
-    product[largest < _SMALLEST_FACTOR] *= _RESCUE
+    product[largest < _SMALLEST_FACTOR] *= _RESCALING
     product[largest > _TOO_LARGE] /= _TOO_LARGE
     return product

@@ -1,4 +1,4 @@
-"""What the splits of some rows would gain, from columns sorted once."""
+"""The gains of splits of some rows, from columns sorted once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from .base import Floats, Indices, Mask, sums
+from ..._inputs.arrays import Floats, Mask
+from .base import Indices, sums
 
 # Less weight than this, of a mean of 1 a row, is rounding error: a branch needs more.
 _LEAST_WEIGHT = 1e-6

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .base import Floats, Indices, Mask, sums
+from ..._inputs.arrays import Floats, Mask
+from .base import Indices, sums
 from .splits import Gains, Presorted, first_best, split_gains
 
 
@@ -77,7 +78,7 @@ def fit_stump(table: Presorted, response: Floats, weight: Floats) -> Stump:
 
 
 def _gains_of_missing(found: Gains, total: float) -> Floats:
-    """What it gains to keep the rows without a value apart; the response's mean is 0."""
+    """The gain of keeping the rows without a value apart; the mean of the response is 0."""
     product = found.weight * (total - found.weight)
     gains = np.zeros(len(product))
     return np.divide(found.weighted**2 * total, product, out=gains, where=product > 0)

@@ -11,8 +11,9 @@ from sklearn.base import clone
 from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 
+from ..._inputs.arrays import Floats
 from ..._inputs.attributes import Attributes
-from .base import Floats, Indices, Learner
+from .base import Indices, Learner
 
 _POWERS = tuple(10.0**power for power in range(-2, 3))
 _LARGE = 5000  # rows beyond which the search uses less of them
@@ -80,25 +81,12 @@ class SVM(Learner):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Choose `C` and `gamma`, then fit the machines to all rows.
-
-        Parameters
-        ----------
-        X : table of shape (n, d)
-            The attributes.
-        y : array-like of shape (n,)
-            The labels.
-
-        Returns
-        -------
-        SVM
-            The classifier itself.
-        """
-        given = self._given()
+        """Choose `C` and `gamma`, then fit the machines to all rows."""
+        given = self._check_given()
         matrix, labels, _ = self._learn(X, y)
         n_classes = len(self.classes_)
         fraction = self._fraction(len(labels), n_classes)
-        matrix = _filled(matrix, self._attributes)
+        matrix = _fill(matrix, self._attributes)
         self._low = matrix.min(axis=0)
         spread = matrix.max(axis=0) / 2 - self._low / 2  # halves cannot overflow
         self._half_range = np.where(spread > 0, spread, np.inf)  # a constant tells nothing
@@ -110,22 +98,10 @@ class SVM(Learner):
         self._machines = _fit_machines(inputs, labels, n_classes, self.C_, self.gamma_)
         return self
 
-    def tuned(self, X: Any, y: Any) -> Self:
+    def tune(self, X: Any, y: Any) -> Self:
         """An unfitted copy with the `C` and `gamma` that a search on these rows chooses.
 
         Machines that are trained on parts of the rows then give margins of one scale.
-
-        Parameters
-        ----------
-        X : table of shape (n, d)
-            The attributes.
-        y : array-like of shape (n,)
-            The labels.
-
-        Returns
-        -------
-        SVM
-            The copy.
         """
         found = clone(self).fit(X, y)
         copy: Self = clone(self).set_params(C=found.C_, gamma=found.gamma_)
@@ -134,25 +110,17 @@ class SVM(Learner):
     def decision_function(self, X: Any) -> Floats:
         """The margins.
 
-        Parameters
-        ----------
-        X : table of shape (n, d)
-            The attributes, as for `fit`.
-
-        Returns
-        -------
-        ndarray of shape (n,) or (n, m)
-            With two classes, a positive number speaks for ``classes_[1]``; with more there is one
-            column a class, in the order of `classes_`.
+        With two classes, a positive number stands for ``classes_[1]``; with more there is one
+        column a class, in the order of `classes_`.
         """
         margins = self._class_scores(X)
         return margins[:, 1] if len(self.classes_) == 2 else margins
 
     def _class_scores(self, X: Any) -> Floats:
-        inputs = self._inputs(_filled(self._encode(X), self._attributes))
+        inputs = self._inputs(_fill(self._encode(X), self._attributes))
         return _margins(self._machines, inputs)
 
-    def _given(self) -> tuple[float, float] | None:
+    def _check_given(self) -> tuple[float, float] | None:
         if self.C is None and self.gamma is None:
             return None
         given = []
@@ -192,7 +160,7 @@ class SVM(Learner):
         return np.column_stack(columns) if columns else np.zeros((len(filled), 1))
 
 
-def _filled(matrix: Floats, attributes: Attributes) -> Floats:
+def _fill(matrix: Floats, attributes: Attributes) -> Floats:
     filled: Floats = np.where(np.isnan(matrix), attributes.fills, matrix)
     return filled
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .base import Floats, Indices, sums
+from ..._inputs.arrays import Floats
+from .base import Indices, sums
 from .splits import Part, Presorted, first_best, split_gains
 
 _LEAST_VARIANCE = 1e-3  # of the variance of all rows: a node needs more to be split

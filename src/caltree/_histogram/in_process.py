@@ -1,4 +1,4 @@
-"""Rows of this process as chunks, and trees on them."""
+"""The rows of a table in this process, put into bins for the histogram engine."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
 
-from .._base import Training
-from .._fitted.fingerprint import Sketch, Smallest
+from .._fitted.fingerprint import Fingerprint, SmallestHashes
 from .._inputs.attributes import Attributes
 from .._inputs.folds import (
     IN_NO_FOLD,
@@ -25,12 +24,12 @@ from .._inputs.folds import (
 )
 from .._inputs.indexing import count_rows, slice_rows
 from .._inputs.tables import read_table
-from .._training.fit_tree import Made
-from .._training.settings import Recipe
-from .engine import make_tree
+from .._inputs.training_rows import TrainingRows
+from .._training.settings import Growth, Settings
+from .engine import HistogramEngine
 from .pool import LocalPool
-from .prepare import FoldOf, Kind, Part, Sample, make_plan, put_in_bins, sampled
-from .surveys import merged_survey
+from .prepare import FoldOf, Part, Sample, bin_rows, make_plan, sample_rows
+from .summaries import merge_summaries
 
 # Rows of a chunk: enough that the sums over them are small in comparison, and not so many that
 # what is made of them on the way takes much memory; but several chunks, for the threads.
@@ -38,87 +37,94 @@ _FEWEST_ROWS, _MOST_ROWS = 2**15, 2**19
 _CHUNKS = 8
 
 
-def make_tree_here(
+def make_histogram_engine(
     X: Any,
-    rows: Training,
-    recipe: Recipe,
+    rows: TrainingRows,
+    growth: Growth,
+    settings: Settings,
     *,
     cv: Any,
     random_state: Any,
-    extremes: str,
     categorical_features: Any,
     n_jobs: int | None,
-) -> tuple[Made, Sketch]:
-    """A tree on the rows of a table, and a sketch of them."""
-    n_rows = len(rows.labels)
-    n_folds, fold_of = 0, folds_by_number(1, 0, 0)
-    if recipe.needs_folds and isinstance(cv, Integral):
-        check_folds(int(cv), n_rows)
-        n_folds = judged_folds(int(cv), n_rows)
-        fold_of = folds_by_number(int(cv), n_folds, seed_of(random_state))
-    elif recipe.needs_folds:
-        folds = make_folds(cv, rows.labels, rows.keep, random_state)
-        check_folds(len(folds), n_rows)
-        n_folds, fold_of = len(folds), given_folds(folds, n_rows)
-    pool, known, sketch = local_pool(
+) -> tuple[HistogramEngine, Fingerprint]:
+    """Put the rows of a table into bins; return an engine for them, and their fingerprint."""
+    n_folds, fold_of = _deal_folds(rows, settings, cv, random_state)
+    pool, attributes, fingerprint = bin_table(
         X,
         rows,
         fold_of=fold_of,
         n_folds=n_folds,
-        extremes=extremes,
         categorical_features=categorical_features,
-        max_bins=recipe.max_bins,
-        objective=recipe.objective,
+        max_bins=growth.max_bins,
+        scoring=settings.scoring,
         n_jobs=n_jobs,
     )
-    return make_tree(pool, pool.plan, known, recipe), sketch
+    return HistogramEngine(pool, pool.plan, attributes, growth), fingerprint
 
 
-def local_pool(
+def bin_table(
     X: Any,
-    rows: Training,
+    rows: TrainingRows,
     *,
     fold_of: FoldOf,
     n_folds: int,
-    extremes: str,
     categorical_features: Any,
     max_bins: int,
-    objective: str,
+    scoring: str,
     n_jobs: int | None,
     chunk_rows: int | None = None,
-) -> tuple[LocalPool, Attributes, Sketch]:
-    """The chunks of a table, what was learned about its attributes, and a sketch of its rows."""
+) -> tuple[LocalPool[None], Attributes, Fingerprint]:
+    """Put the rows of a table into bins, a chunk at a time.
+
+    Returns the chunks, what was learned about the attributes, and the fingerprint of the rows.
+    """
     run = Parallel(n_jobs=n_jobs, require="sharedmem")
-    if chunk_rows is None:
-        chunk_rows = min(max(_FEWEST_ROWS, -(-len(rows.labels) // _CHUNKS)), _MOST_ROWS)
-    parts = _parts(X, rows, chunk_rows)
+    parts = _divide(X, rows, chunk_rows or _chunk_size(len(rows.labels)))
     first = np.cumsum([0, *map(len, parts)]).tolist()
-    kind = Kind(len(rows.classes), rows.score_type, extremes)
-    survey = merged_survey(
-        run(delayed(part.survey)(categorical_features, max_bins) for part in parts)
-    )
-    known = survey.attributes()
-    n_rows = first[-1]
-    samples = run(
-        delayed(sampled)(part, begin, n_rows, known)
-        for part, begin in zip(parts, first[:-1], strict=True)
-    )
-    plan, known = make_plan(
+    numbered = list(zip(parts, first[:-1], strict=True))
+    kind = rows.kind
+    summaries = run(delayed(part.summarise)(categorical_features, max_bins) for part in parts)
+    summary = merge_summaries(summaries)
+    known = summary.attributes()
+    samples = run(delayed(sample_rows)(part, begin, first[-1], known) for part, begin in numbered)
+    plan, attributes = make_plan(
         reduce(Sample.merge, samples),
-        survey,
+        summary,
         known,
         kind,
-        n_rows=n_rows,
+        n_rows=first[-1],
         n_folds=n_folds,
         largest_weight=1.0 if rows.weights is None else float(rows.weights.max()),
-        objective=objective,
+        scoring=scoring,
     )
-    made = run(
-        delayed(put_in_bins)(part, known, plan.bins, kind, fold_of(begin, len(part)))
-        for part, begin in zip(parts, first[:-1], strict=True)
+    binned = run(
+        delayed(bin_rows)(part, attributes, plan.bins, kind, fold_of(begin, len(part)))
+        for part, begin in numbered
     )
-    smallest = reduce(Smallest.merge, (few for _, few in made))
-    return LocalPool(plan, [chunk for chunk, _ in made], n_jobs), known, smallest.sketch()
+    smallest = reduce(SmallestHashes.merge, (few for _, few in binned))
+    pool = LocalPool(plan, [chunk for chunk, _ in binned], [None] * len(binned), n_jobs)
+    return pool, attributes, smallest.fingerprint()
+
+
+def _chunk_size(n_rows: int) -> int:
+    return min(max(_FEWEST_ROWS, -(-n_rows // _CHUNKS)), _MOST_ROWS)
+
+
+def _deal_folds(
+    rows: TrainingRows, settings: Settings, cv: Any, random_state: Any
+) -> tuple[int, FoldOf]:
+    """Return the number of folds that trees are grown for, and the fold of every row."""
+    n_rows = len(rows.labels)
+    if not settings.needs_folds:
+        return 0, folds_by_number(1, 0, 0)
+    if isinstance(cv, Integral):
+        check_folds(int(cv), n_rows)
+        n_folds = judged_folds(int(cv), n_rows)
+        return n_folds, folds_by_number(int(cv), n_folds, seed_of(random_state))
+    folds = make_folds(cv, rows.labels, rows.keep, random_state)
+    check_folds(len(folds), n_rows)
+    return len(folds), given_folds(folds, n_rows)
 
 
 def folds_by_number(n_folds: int, n_judged: int, seed: int) -> FoldOf:
@@ -137,11 +143,12 @@ def given_folds(folds: Sequence[Fold], n_rows: int) -> FoldOf:
         if len(trained) + len(test) != n_rows or len(np.intersect1d(trained, test)) > 0:
             raise ValueError(
                 f"fold {number} of cv does not train on all the rows that it does not hold out, as "
-                "histograms need; use histograms=False"
+                "tree_method='hist' needs; use tree_method='exact'"
             )
     if held_out != np.count_nonzero(fold != IN_NO_FOLD):
         raise ValueError(
-            "cv holds a row out more than once, which histograms cannot; use histograms=False"
+            "cv holds a row out more than once, as tree_method='hist' cannot; use "
+            "tree_method='exact'"
         )
 
     def of_rows(first: int, count: int) -> npt.NDArray[np.uint8]:
@@ -150,7 +157,7 @@ def given_folds(folds: Sequence[Fold], n_rows: int) -> FoldOf:
     return of_rows
 
 
-def _parts(X: Any, rows: Training, chunk_rows: int) -> list[Part]:
+def _divide(X: Any, rows: TrainingRows, chunk_rows: int) -> list[Part]:
     if isinstance(X, list | tuple):
         X = read_table(X, "X").data  # once for all
     n_rows = count_rows(X, "X")

@@ -14,8 +14,8 @@
 #include "data/bins.hpp"
 #include "published/grow.hpp"
 #include "shrunken/grower.hpp"
+#include "tree/bootstrap.hpp"
 #include "tree/collapse.hpp"
-#include "tree/forest.hpp"
 #include "tree/predict.hpp"
 #include "tree/prune.hpp"
 
@@ -244,8 +244,8 @@ Parts random_parts(Chance& chance, const DataSet& set) {
     return parts;
 }
 
-LocalSettings random_settings(Chance& chance) {
-    LocalSettings settings;
+GrowthSettings random_settings(Chance& chance) {
+    GrowthSettings settings;
     settings.penalty = chance.one_of({0.05, 0.05, 1e-9, 10.0, 1e9});
     settings.min_samples_split = chance.one_of({2.0, 4.0, 8.0, 40.0});
     settings.min_samples_leaf = chance.one_of({0.001, 1.0, 2.0, 10.0});
@@ -267,7 +267,7 @@ std::vector<std::size_t> depths(const Structure& tree) {
 }
 
 // Children come after their parents, side by side, and share the rows among them.
-void check_structure(const Structure& tree, double total, const LocalSettings& settings) {
+void check_structure(const Structure& tree, double total, const GrowthSettings& settings) {
     CHECK(tree.size() > 0 && tree.parent[0] == -1);
     CHECK(nearly(tree.n_rows[0], total));
     for (const std::size_t depth : depths(tree)) CHECK(depth <= settings.max_depth);
@@ -299,12 +299,12 @@ void check_structure(const Structure& tree, double total, const LocalSettings& s
     for (std::size_t v = 1; v < tree.size(); ++v) CHECK(parents[v] == 1);
 }
 
-void check_models(const Regressors& regressors, const Structure& tree, const NodeModels& models) {
+void check_models(const Regressors& regressors, const Structure& tree, const FittedNodes& models) {
     CHECK(models.error.size() == tree.size() && models.held_out_error.size() == tree.size());
     CHECK(models.own.size() == tree.size());
-    CHECK(models.coefficients.size() == tree.size() * regressors.n_parameters());
+    CHECK(models.parameters.size() == tree.size() * regressors.n_parameters());
     CHECK(all_finite(models.error) && all_finite(models.held_out_error));
-    CHECK(all_finite(models.coefficients));
+    CHECK(all_finite(models.parameters));
     for (std::size_t v = 0; v < tree.size(); ++v) {
         CHECK(models.error[v] >= 0.0 && models.error[v] <= 700.0 * tree.n_rows[v] + 1e-6);
         CHECK(models.held_out_error[v] >= 0.0);
@@ -376,31 +376,49 @@ void check_other_categories(const DataSet& set, const Structure& tree, std::span
     }
 }
 
-// A forest of one tree that is read at one size says what the tree said while it grew.
-void check_predictions(const DataSet& set, const Regressors& regressors, const LocalTree& tree,
-                       const LocalSettings& settings, std::span<const Row> held_out) {
+// The probabilities of all rows, a column a class, by trees whose weights sum to 1 on every way.
+std::vector<double> predicted(const DataSet& set, const Regressors& regressors,
+                              const Structure& trees, std::span<const double> weight,
+                              std::span<const double> parameters,
+                              std::span<const std::int32_t> roots) {
+    const Predictor predictor({routes_of(set, trees), weight, parameters, roots, set.n_states(),
+                               regressors.width(), set.n_scores});
+    std::vector<double> found(set.n_rows * set.n_classes);
+    const NewRows rows{set.table(), set.scores.data(), set.offset_or_null()};
+    predictor.probabilities(rows, found.data());
+    for (std::size_t i = 0; i < set.n_rows; ++i) {
+        check_row(&found[i * set.n_classes], set.n_classes, 1.0);
+        for (const std::int32_t root : roots) {
+            const auto leaf = static_cast<std::size_t>(predictor.leaf(rows, i, root));
+            CHECK(leaf < trees.size() && trees.is_leaf(leaf));
+        }
+    }
+    return found;
+}
+
+// A tree that is read at one size predicts what it predicted while it grew.
+void check_predictions(const DataSet& set, const Regressors& regressors, const GrownTree& tree,
+                       const GrowthSettings& settings, std::span<const Row> held_out) {
     const std::size_t n_states = set.n_states();
     const std::size_t n_sizes = settings.sizes.size();
     CHECK(tree.predictions.size() == n_sizes * held_out.size() * n_states);
-    if (regressors.n_states > 1 && regressors.sees_all()) return;  // no forest has such trees
     const std::vector<std::int32_t> roots{0};
     const auto unpruned = [](std::size_t) { return true; };
     for (std::size_t s = 0; s < n_sizes; ++s) {
         std::vector<double> shares(n_sizes + 1, 0.0);
         shares[s] = 1.0;
-        const FinishedTree cut = finished(tree.structure, tree.models,
-                                          Levels(tree.structure, settings.sizes, shares, unpruned));
-        const ForestPredictor predictor({routes_of(set, cut.tree), cut.weight, cut.coefficients,
-                                         roots, n_states, regressors.width()});
-        CHECK(predictor.n_scores() == set.n_scores);
-        std::vector<double> found(set.n_rows * n_states, 0.0);
-        predictor.add(set.table(), set.scores.data(), set.offset_or_null(), found.data());
-        for (std::size_t i = 0; i < set.n_rows; ++i) check_row(&found[i * n_states], n_states, 1.0);
+        const CollapsedTree cut =
+            collapse(tree.structure, tree.nodes,
+                     SizeWeights(tree.structure, settings.sizes, shares, unpruned));
+        const std::vector<double> found =
+            predicted(set, regressors, cut.tree, cut.weight, cut.parameters, roots);
         for (std::size_t i = 0; i < held_out.size(); ++i) {
             const double* known = &tree.predictions[(s * held_out.size() + i) * n_states];
+            const double* again = &found[held_out[i] * set.n_classes];
             check_row(known, n_states, 1.0);
             for (std::size_t j = 0; j < n_states && set.tame; ++j) {
-                CHECK(std::abs(known[j] - found[held_out[i] * n_states + j]) < 1e-7);
+                // Of two classes the one log-odds is that of the second.
+                CHECK(std::abs(known[j] - again[n_states == 1 ? 1 : j]) < 1e-7);
             }
         }
     }
@@ -408,12 +426,12 @@ void check_predictions(const DataSet& set, const Regressors& regressors, const L
 
 // What some levels leave is a tree, whose inner nodes one of them goes below; and whichever way
 // a row goes, all levels have their say.
-void check_finished(const Structure& tree, const NodeModels& models, double alpha, double size) {
+void check_finished(const Structure& tree, const FittedNodes& models, double alpha, double size) {
     Pruner pruner(tree, models);
     pruner.prune(alpha);
     const auto pruned = [&](std::size_t v) { return pruner.is_inner(v) && !pruner.is_gone(v); };
     const std::vector<double> sizes{size, size / 3.0}, shares{0.25, 0.0, 0.5};
-    const FinishedTree result = finished(tree, models, Levels(tree, sizes, shares, pruned));
+    const CollapsedTree result = collapse(tree, models, SizeWeights(tree, sizes, shares, pruned));
     CHECK(result.weight.size() == result.tree.size());
     for (std::size_t v = 0; v < result.tree.size(); ++v) {
         if (!result.tree.is_leaf(v)) continue;
@@ -425,8 +443,7 @@ void check_finished(const Structure& tree, const NodeModels& models, double alph
         CHECK(std::abs(sum - 0.75) < 1e-12);
     }
     CHECK(result.tree.size() >= 1 && result.tree.size() <= tree.size());
-    CHECK(result.coefficients.size() * tree.size() ==
-          models.coefficients.size() * result.tree.size());
+    CHECK(result.parameters.size() * tree.size() == models.parameters.size() * result.tree.size());
     std::size_t children = 1;
     double missing_rows = 0.0;
     for (std::size_t v = 0; v < result.tree.size(); ++v) {
@@ -446,7 +463,7 @@ void check_finished(const Structure& tree, const NodeModels& models, double alph
     }
 }
 
-void check_pruning(const Structure& tree, const NodeModels& models) {
+void check_pruning(const Structure& tree, const FittedNodes& models) {
     const PruningSequence sequence = pruning_sequence(tree, models);
     CHECK(!sequence.alpha.empty() && sequence.alpha[0] == 0.0);
     CHECK(all_finite(sequence.alpha) && all_finite(sequence.held_out));
@@ -493,46 +510,45 @@ struct Ready {
 };
 
 void check_tree(const DataSet& set, const Ready& ready, const Parts& parts,
-                std::span<const double> weights, const LocalSettings& settings,
+                std::span<const double> weights, const GrowthSettings& settings,
                 bool splits_on_scores) {
     const Data data = set.data();
     const auto columns = ready.some(set, splits_on_scores);
-    LocalGrower grower(data, columns, ready.scores, weights, settings);
-    LocalTree tree = grower.grow(parts.rows, parts.held_out);
+    ShrunkenGrower grower(data, columns, ready.scores, weights, settings);
+    GrownTree tree = grower.grow(parts.rows, parts.held_out);
     double total = 0.0;
     for (const Row row : parts.rows) total += weights[row];
     check_structure(tree.structure, total, settings);
-    check_models(ready.scores, tree.structure, tree.models);
+    check_models(ready.scores, tree.structure, tree.nodes);
     check_ways(set, tree.structure, parts.rows, weights);
     check_other_categories(set, tree.structure, parts.rows);
     check_predictions(set, ready.scores, tree, settings, parts.held_out);
-    check_pruning(tree.structure, tree.models);
-    LocalGrower again(data, columns, ready.scores, weights, settings);
-    const LocalTree same = again.grow(parts.rows, parts.held_out);
-    CHECK(same_bits(tree.models.coefficients, same.models.coefficients));
+    check_pruning(tree.structure, tree.nodes);
+    ShrunkenGrower again(data, columns, ready.scores, weights, settings);
+    const GrownTree same = again.grow(parts.rows, parts.held_out);
+    CHECK(same_bits(tree.nodes.parameters, same.nodes.parameters));
     CHECK(same_bits(tree.predictions, same.predictions));
     count_splits(set, tree.structure);
-    judge_splits(tree.structure, tree.models);
+    judge_splits(tree.structure, tree.nodes);
     CHECK(all_finite(tree.structure.gain));
 }
 
 // The structure of a tree that was grown by gain ratio; branches may be empty.
 void check_given(const DataSet& set, const Ready& ready, const Parts& parts,
-                 const LocalSettings& settings) {
+                 const GrowthSettings& settings) {
     const Data data = set.data();
     const Structure given = grow(data, parts.rows, {settings.min_samples_split, 2.0, 4});
-    LocalGrower grower(data, ready.some(set, false), ready.scores, ready.weights, settings);
-    const LocalTree tree = grower.grow(parts.rows, parts.held_out, &given);
+    ShrunkenGrower grower(data, ready.some(set, false), ready.scores, ready.weights, settings);
+    const GrownTree tree = grower.grow(parts.rows, parts.held_out, &given);
     CHECK(tree.structure.attribute == given.attribute);
     seen.given += tree.structure.size() > 1;
     CHECK(same_bits(tree.structure.n_rows, given.n_rows) || set.weights.size() > 0);
-    check_models(ready.scores, tree.structure, tree.models);
-    check_pruning(tree.structure, tree.models);
+    check_models(ready.scores, tree.structure, tree.nodes);
+    check_pruning(tree.structure, tree.nodes);
 }
 
 // Trees on bootstrap samples, every other one on scores, too, side by side in one forest.
-void check_forest(Chance& chance, const DataSet& set, const Ready& ready, LocalSettings settings) {
-    if (ready.scores.n_states > 1 && ready.scores.sees_all()) return;
+void check_forest(Chance& chance, const DataSet& set, const Ready& ready, GrowthSettings settings) {
     settings.sizes = {infinity, 60.0, 16.0, 4.0};
     settings.min_samples_split = 4.0;
     const Data data = set.data();
@@ -549,15 +565,15 @@ void check_forest(Chance& chance, const DataSet& set, const Ready& ready, LocalS
         const bool on_scores = t % 2 == 1;
         const Parts parts{sample.in_bag, sample.out_of_bag};
         check_tree(set, ready, parts, sample.weights, settings, on_scores);
-        LocalGrower grower(data, ready.some(set, on_scores), ready.scores, sample.weights,
-                           settings);
-        const LocalTree tree = grower.grow(sample.in_bag, sample.out_of_bag);
+        ShrunkenGrower grower(data, ready.some(set, on_scores), ready.scores, sample.weights,
+                              settings);
+        const GrownTree tree = grower.grow(sample.in_bag, sample.out_of_bag);
         const auto first = static_cast<std::int32_t>(all.size());
         roots.push_back(first);
-        const Levels levels(tree.structure, settings.sizes,
-                            std::span(shares).subspan(t % 2 * (settings.sizes.size() + 1),
-                                                      settings.sizes.size() + 1),
-                            [](std::size_t) { return true; });
+        const SizeWeights levels(tree.structure, settings.sizes,
+                                 std::span(shares).subspan(t % 2 * (settings.sizes.size() + 1),
+                                                           settings.sizes.size() + 1),
+                                 [](std::size_t) { return true; });
         for (std::size_t v = 0; v < tree.structure.size(); ++v) weight.push_back(levels.weight(v));
         const std::size_t at = all.add_leaves(-1, tree.structure.size());
         for (std::size_t v = 0; v < tree.structure.size(); ++v) {
@@ -565,27 +581,21 @@ void check_forest(Chance& chance, const DataSet& set, const Ready& ready, LocalS
             copy_split(tree.structure, v, all, at + v);
             all.first_child[at + v] = first + tree.structure.first_child[v];
         }
-        coefficients.insert(coefficients.end(), tree.models.coefficients.begin(),
-                            tree.models.coefficients.end());
+        coefficients.insert(coefficients.end(), tree.nodes.parameters.begin(),
+                            tree.nodes.parameters.end());
     }
-    const ForestPredictor predictor(
-        {routes_of(set, all), weight, coefficients, roots, set.n_states(), ready.scores.width()});
-    std::vector<double> found(set.n_rows * set.n_states(), 0.0);
-    predictor.add(set.table(), set.scores.data(), set.offset_or_null(), found.data());
-    for (std::size_t i = 0; i < set.n_rows; ++i) {
-        check_row(&found[i * set.n_states()], set.n_states(), 1.0);
-    }
+    predicted(set, ready.scores, all, weight, coefficients, roots);
 }
 
 // Weights of 1 are no weights, to the last bit.
-void check_unit_weights(DataSet set, const Parts& parts, const LocalSettings& settings) {
+void check_unit_weights(DataSet set, const Parts& parts, const GrowthSettings& settings) {
     std::vector<std::vector<double>> coefficients;
     for (const std::size_t count : {std::size_t{0}, set.n_rows}) {
         set.weights.assign(count, 1.0);
         const Ready ready(set);
         const Data data = set.data();
-        LocalGrower grower(data, ready.some(set, false), ready.scores, ready.weights, settings);
-        coefficients.push_back(grower.grow(parts.rows, parts.held_out).models.coefficients);
+        ShrunkenGrower grower(data, ready.some(set, false), ready.scores, ready.weights, settings);
+        coefficients.push_back(grower.grow(parts.rows, parts.held_out).nodes.parameters);
     }
     CHECK(same_bits(coefficients[0], coefficients[1]));
 }
@@ -597,7 +607,7 @@ void check_data_set(std::uint64_t seed) {
     check_bins(set, ready.columns);
     CHECK(all_finite(ready.scores.values) && all_finite(ready.scores.scale));
     const Parts parts = random_parts(chance, set);
-    const LocalSettings settings = random_settings(chance);
+    const GrowthSettings settings = random_settings(chance);
     check_tree(set, ready, parts, ready.weights, settings, chance.happens(0.3));
     check_given(set, ready, parts, settings);
     if (seed % 4 == 0) check_unit_weights(set, parts, settings);
@@ -622,10 +632,10 @@ void check_too_many_categories() {
                                                  static_cast<std::uint32_t>(most_bins) + 1, 0.0));
     const Ready ready(set);
     CHECK(ready.columns[0].n_bins == 0);
-    LocalSettings settings;
+    GrowthSettings settings;
     settings.min_samples_split = 2.0;
     const Data data = set.data();
-    LocalGrower grower(data, ready.some(set, false), ready.scores, ready.weights, settings);
+    ShrunkenGrower grower(data, ready.some(set, false), ready.scores, ready.weights, settings);
     std::vector<Row> rows(set.n_rows);
     std::iota(rows.begin(), rows.end(), Row{0});
     CHECK(grower.grow(rows, {}).structure.size() == 1);

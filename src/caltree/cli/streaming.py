@@ -12,14 +12,14 @@ import numpy as np
 import pyarrow as pa
 from joblib import cpu_count
 
-from ..columns import Columns
-from ..errors import CommandError
-from ..inputs import Inputs
-from ..models import Model
-from ..progress import progress
-from .formats import Format
-from .sinks import open_sink
-from .sources import Source
+from .columns import Columns
+from .errors import CommandError
+from .io.formats import Format
+from .io.sinks import open_sink
+from .io.sources import Source
+from .model_rows import Inputs
+from .models import Model
+from .progress import progress
 
 _MOST_THREADS = 4  # one thread reads and writes, and that does not keep more of them busy
 
@@ -38,10 +38,10 @@ def calibrate(
     n_jobs: int | None,
     quiet: bool,
 ) -> int:
-    """Write the rows of a source with their probabilities; the number of rows."""
+    """Write the rows of a source with their probabilities, and return the number of rows."""
     inputs = Inputs.of(model, columns, source)
     names = [f"{prefix}{label}" for label in model.classes]
-    _check_new(names, source)
+    _check_new_names(names, source)
     if "n_jobs" in model.calibrator.get_params():
         model.calibrator.set_params(n_jobs=1)  # the batches are shared out already
     n_rows = 0
@@ -49,7 +49,7 @@ def calibrate(
         retype = source.is_text and sink.is_typed
 
         def work(numbered: tuple[int, Any]) -> Any:
-            return _calibrated(inputs, *numbered, names=names, retype=retype)
+            return _calibrate_batch(inputs, *numbered, names=names, retype=retype)
 
         with (
             progress("calibrating", source.n_rows, quiet=quiet) as advance,
@@ -65,7 +65,7 @@ def calibrate(
 def in_order(
     function: Callable[[Item], Result], items: Iterable[Item], n_threads: int
 ) -> Generator[Result]:
-    """What a function makes of the items, in their order, while a few more are worked on."""
+    """Results of a function in the order of the items, a few of which are in work at a time."""
     pool = ThreadPoolExecutor(n_threads)
     pending: deque[Future[Result]] = deque()
     try:
@@ -83,7 +83,7 @@ def _n_threads() -> int:
     return min(_MOST_THREADS, int(cpu_count()))
 
 
-def _check_new(names: list[str], source: Source) -> None:
+def _check_new_names(names: list[str], source: Source) -> None:
     present = [name for name in names if name in source.columns]
     if present:
         raise CommandError(
@@ -91,11 +91,11 @@ def _check_new(names: list[str], source: Source) -> None:
         )
 
 
-def _calibrated(
+def _calibrate_batch(
     inputs: Inputs, first_row: int, batch: Any, *, names: list[str], retype: bool
 ) -> Any:
     scores = inputs.scores(batch, first_row)
-    converted = inputs.converted(batch, first_row)
+    converted = inputs.convert(batch, first_row)
     probabilities = inputs.probabilities(inputs.table(converted), scores)
     given = dict(zip(batch.schema.names, batch.columns, strict=True))
     if retype:

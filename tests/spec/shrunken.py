@@ -1,7 +1,8 @@
 """The tree of shrunken node models once more, in plain NumPy, written to be read.
 
-This is the executable specification of ``splits="residual"`` with ``node_models="shrunken"``, and
-of the trees of a forest. It reads from top to bottom: bins, node models, splits, growing, samples.
+This is the executable specification of ``criterion="residual"``, and of the trees of a forest. It
+reads from top to bottom: bins, node models, splits, growing, samples. The fit of a node model is
+in ``newton.py``.
 
 A *state* is one of the log-odds that a node model gives a row. Two classes have one, that of the
 second against the first; more classes have one each. Parameters are a matrix of one row a state:
@@ -10,30 +11,22 @@ the intercept, then a slope for each of the scores that the state sees.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .newton import PenalisedLoss, fit_below_root, fit_root
 
 Floats = NDArray[np.float64]
 Classes = NDArray[np.integer]
 Mask = NDArray[np.bool_]
 Rows = NDArray[np.intp]
 
-# The root has as far to go as the scores are wrong, its descendants only a little further.
-MOST_ROOT_STEPS = 50
-FIRST_DAMPING = 1e-6  # in units of the rows
-DAMPING_FACTOR = 10.0
-MOST_STEPS = 2
-MOST_HALVINGS = 12
-# What a step must improve the penalised deviance by to be followed by another.
-SMALLEST_IMPROVEMENT = 1e-2
-SMALLEST_ROOT_IMPROVEMENT = 1e-12  # of the deviance
-ROUNDING = 1e-12
 # The scores of other classes are held back more than a class's own.
 PENALTY_OF_OTHERS = 40.0
-SMALLEST_LIKELIHOOD = 1e-15
+SMALLEST_LIKELIHOOD = float(np.finfo(np.float64).eps)
 
 NO_DIFFERENCE = 1e-9  # between the gains of two splits
 FREE_CATEGORIES = 8
@@ -61,7 +54,7 @@ class Binned:
         return self.codes == self.n_bins
 
     def threshold(self, cut: int) -> float:
-        """What rows of bins up to ``cut`` do not exceed, and all others do."""
+        """The value that rows of bins up to ``cut`` do not exceed, and all others do."""
         assert self.lower is not None and self.upper is not None
         if cut + 1 == self.n_bins:
             return float(np.finfo(np.float64).max)  # only missing values are left
@@ -113,7 +106,7 @@ def bin_categories(values: Floats, n_categories: int) -> Binned:
 
 @dataclass(frozen=True)
 class Regressors:
-    """What the node models see of the rows."""
+    """The rows as the node models see them."""
 
     x: Floats  # (n, states, 1 + k): 1, then what the state sees, of mean 0 and deviation 1
     offset: Floats  # (n, states): what the scores say before any correction
@@ -210,88 +203,34 @@ class Sample:
         return probabilities(self.regressors.log_odds(rows, parameters))
 
 
+def losses(sample: Sample, rows: Rows, parameters: Floats) -> Floats:
+    """Minus the log-likelihood of each row."""
+    F = sample.regressors.log_odds(rows, parameters)
+    return np.asarray(log_of_sum(F) - (F * sample.indicators[rows]).sum(axis=1))
+
+
+def derivatives(sample: Sample, rows: Rows, parameters: Floats) -> tuple[Floats, Floats]:
+    """Of the sum of the losses: minus its gradient, and each state's second derivatives."""
+    p, weights = sample.probabilities(rows, parameters), sample.weights[rows]
+    x = sample.regressors.x[rows]  # (n, states, width)
+    residuals = weights[:, np.newaxis] * (sample.indicators[rows] - p)
+    variances = weights[:, np.newaxis] * p * (1.0 - p)
+    gradient = np.einsum("ns,nsa->sa", residuals, x)
+    return gradient, np.einsum("ns,nsa,nsb->sab", variances, x, x)
+
+
 def fit_node_model(
     sample: Sample, rows: Rows, parent: Floats, penalty: float, *, is_root: bool
 ) -> Floats:
     """Newton's method on the deviance, penalised by the distance from the parent's parameters."""
-    penalties = sample.regressors.penalties(penalty)
-
-    def penalised_deviance(parameters: Floats) -> float:
-        F = sample.regressors.log_odds(rows, parameters)
-        deviance = log_of_sum(F) - (F * sample.indicators[rows]).sum(axis=1)
-        held_back = 0.5 * (penalties * (parameters - parent) ** 2).sum()
-        return float(sample.weights[rows] @ deviance + held_back)
-
-    def improved(parameters: Floats, loss: float, damping: float) -> tuple[Floats, float] | None:
-        """The longest step that helps, if any does."""
-        step = newton_step(sample, rows, parameters, parent, penalties, damping)
-        better = (
-            (candidate, candidate_loss)
-            for length in 0.5 ** np.arange(MOST_HALVINGS)
-            if (candidate_loss := penalised_deviance(candidate := parameters + length * step))
-            <= loss + ROUNDING * (abs(loss) + 1.0)
-        )
-        return next(better, None)
-
-    parameters, loss = parent, penalised_deviance(parent)
-    if is_root:
-        return fit_root_model(improved, parameters, loss, float(sample.weights[rows].sum()))
-    for _ in range(MOST_STEPS):
-        found = improved(parameters, loss, 0.0)
-        if found is None:
-            break
-        before, (parameters, loss) = loss, found
-        if before - loss <= SMALLEST_IMPROVEMENT:
-            break
-    return parameters
-
-
-def fit_root_model(
-    improved: Callable[[Floats, float, float], tuple[Floats, float] | None],
-    parameters: Floats,
-    loss: float,
-    total: float,
-) -> Floats:
-    """Newton's method, damped where no step helps: scores may be far too sure to go by."""
-    damping = 0.0
-    for _ in range(MOST_ROOT_STEPS):
-        found = improved(parameters, loss, damping)
-        if found is None:
-            if damping >= total:
-                break
-            damping = max(FIRST_DAMPING * total, damping * DAMPING_FACTOR)
-            continue
-        before, (parameters, loss) = loss, found
-        if before - loss > SMALLEST_ROOT_IMPROVEMENT * (abs(before) + 1.0):
-            damping = damping / DAMPING_FACTOR
-            damping = damping if damping >= FIRST_DAMPING * total else 0.0
-        elif damping == 0.0:
-            break
-        else:
-            damping = 0.0
-    return parameters
-
-
-def newton_step(
-    sample: Sample,
-    rows: Rows,
-    parameters: Floats,
-    parent: Floats,
-    penalties: Floats,
-    damping: float,
-) -> Floats:
-    """The step of each state's parameters, those of the others held fast."""
-    p, weights = sample.probabilities(rows, parameters), sample.weights[rows]
-    residuals = sample.indicators[rows] - p
-    steps = []
-    for state, held in enumerate(penalties):
-        x = sample.regressors.x[rows, state]
-        gradient = x.T @ (weights * residuals[:, state])
-        gradient -= held * (parameters[state] - parent[state])
-        variance = weights * p[:, state] * (1.0 - p[:, state])
-        hessian = x.T @ (variance[:, np.newaxis] * x) + np.diag(held + damping)
-        steps.append(np.linalg.solve(hessian, gradient))
-    return np.array(steps)
+    weights = sample.weights[rows]
+    penalised = PenalisedLoss(
+        lambda parameters: float(weights @ losses(sample, rows, parameters)),
+        lambda parameters: derivatives(sample, rows, parameters),
+        parent,
+        sample.regressors.penalties(penalty),
+    )
+    return fit_root(penalised, float(weights.sum())) if is_root else fit_below_root(penalised)
 
 
 def deviance(sample: Sample, rows: Rows, parameters: Floats) -> Floats:
@@ -314,7 +253,7 @@ def squared_error(sample: Sample, rows: Rows, parameters: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What rows say about a correction of their log-odds."""
+    """The sums by which a correction of the rows' log-odds is judged, row by row."""
 
     weights: Floats  # (n,)
     residuals: Floats  # (n, states), weighted
@@ -419,7 +358,7 @@ def ordered_codes(
 def gain_of_split(
     column: Binned, n_codes: int, evidence: Evidence, first: Mask, penalty: float
 ) -> float:
-    """What two corrections gain over one, less what many categories would gain by chance."""
+    """The gain of two corrections over one, less that of many categories by chance."""
     everything = np.ones(len(first), dtype=bool)
     parts = [evidence.gain(part, penalty) for part in (first, ~first)]
     chance = 0.0

@@ -11,6 +11,7 @@
 #include "published/entropy.hpp"
 #include "published/iterations.hpp"
 #include "published/logitboost.hpp"
+#include "tree/fitted_nodes.hpp"
 #include "tree/partition.hpp"
 #include "tree/structure.hpp"
 
@@ -24,16 +25,7 @@ struct ModelSettings {
     std::size_t max_iterations = 200;
     std::size_t n_folds = 5;
     ConstantScores constant_scores = ConstantScores::keep_model;
-    bool keep_coefficients = true;
-};
-
-struct NodeModels {
-    std::vector<double> error;           // squared error on the node's own rows, mean over classes
-    std::vector<double> held_out_error;  // likewise on the held-out rows that reach the node
-    std::vector<std::uint8_t> own;       // whether the model differs from the parent's
-    std::vector<double> coefficients;    // n_nodes x m x (1 + n_scores), times (m-1)/m
-    double total = 0.0;                  // weight of the training rows
-    double held_out_total = 0.0;         // and of the held-out ones
+    bool keep_parameters = true;
 };
 
 class ModelFitter {
@@ -45,7 +37,7 @@ class ModelFitter {
           booster_(data.n_classes, data.n_scores),
           judge_(data.n_classes, data.n_scores) {}
 
-    NodeModels fit(std::span<const Row> rows, std::span<const Row> held_out) {
+    FittedNodes fit(std::span<const Row> rows, std::span<const Row> held_out) {
         rows_.assign(rows.begin(), rows.end());
         held_out_.assign(held_out.begin(), held_out.end());
         prepare();
@@ -66,14 +58,14 @@ class ModelFitter {
         std::shared_ptr<const Model> start;
     };
 
-    std::size_t coefficients_per_node() const { return data_.n_classes * (data_.n_scores + 1); }
+    std::size_t parameters_per_node() const { return data_.n_classes * (data_.n_scores + 1); }
 
     void prepare() {
         result_.error.assign(tree_.size(), 0.0);
         result_.held_out_error.assign(tree_.size(), 0.0);
         result_.own.assign(tree_.size(), 0);
-        if (settings_.keep_coefficients) {
-            result_.coefficients.assign(tree_.size() * coefficients_per_node(), 0.0);
+        if (settings_.keep_parameters) {
+            result_.parameters.assign(tree_.size() * parameters_per_node(), 0.0);
         }
         result_.total = total_weight(data_, rows_);
         result_.held_out_total = total_weight(data_, held_out_);
@@ -99,7 +91,7 @@ class ModelFitter {
             judge_.start(*model);
             result_.held_out_error[at.node] = judge_.squared_error() / n_classes;
         }
-        if (settings_.keep_coefficients) store(at.node, *model);
+        if (settings_.keep_parameters) store(at.node, *model);
         if (!tree_.is_leaf(at.node)) descend(at, rows, held_out, model, pending);
     }
 
@@ -122,7 +114,7 @@ class ModelFitter {
     }
 
     void store(std::size_t node, const Model& model) {
-        double* to = result_.coefficients.data() + node * coefficients_per_node();
+        double* to = result_.parameters.data() + node * parameters_per_node();
         for (const double coefficient : model.coefficients()) *to++ = model.scale() * coefficient;
     }
 
@@ -146,7 +138,7 @@ class ModelFitter {
     const ModelSettings settings_;
     Booster booster_, judge_;
     std::vector<Row> rows_, held_out_, scratch_;
-    NodeModels result_;
+    FittedNodes result_;
 };
 
 }  // namespace caltree

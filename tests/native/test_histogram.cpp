@@ -1,4 +1,4 @@
-// Fuzzes what chunks of rows answer on random data sets, and checks what must hold whatever the
+// Fuzzes sums over chunks of rows on random data sets, and checks what must hold whatever the
 // data are: the sums of parts add up to the bit, splits gain what they say, rows go where they
 // should.
 //

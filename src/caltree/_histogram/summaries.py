@@ -1,4 +1,7 @@
-"""What must be known of all rows of a table before any of them can be put into bins."""
+"""Summaries of a table's columns, which are needed before any row can be put into bins.
+
+Each part of a table is summarised on its own; the summaries merge.
+"""
 
 from __future__ import annotations
 
@@ -11,27 +14,25 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from .._inputs.arrays import Floats, Mask
 from .._inputs.attributes import Attribute, Attributes
-from .._inputs.indexing import chosen_columns
+from .._inputs.indexing import column_positions
 from .._inputs.tables import Categories, Category, Column, read_table
 from .binning import Bins, cuts_between, few_values, quantile_cuts
 
-Floats: TypeAlias = npt.NDArray[np.float64]
-Mask: TypeAlias = npt.NDArray[np.bool_]
-
 
 @dataclass(frozen=True)
-class NumbersSeen:
+class NumericSummary:
     """Of a column of numbers: the different ones, or None if they are many."""
 
     values: Floats | None
 
-    def merge(self, other: NumbersSeen, max_bins: int) -> NumbersSeen:
+    def merge(self, other: NumericSummary, max_bins: int) -> NumericSummary:
         """Those of both."""
         if self.values is None or other.values is None:
-            return NumbersSeen(None)
+            return NumericSummary(None)
         values = np.union1d(self.values, other.values)
-        return NumbersSeen(values if len(values) <= max_bins else None)
+        return NumericSummary(values if len(values) <= max_bins else None)
 
     @property
     def is_empty(self) -> bool:
@@ -40,20 +41,20 @@ class NumbersSeen:
 
 
 @dataclass(frozen=True)
-class CategoriesSeen:
+class NominalSummary:
     """Of a column of categories: how much weight each has."""
 
     totals: dict[Category, float]
     declared: Categories | None
     """The categories of the column's type, if it has them: they count even without a row."""
 
-    def merge(self, other: CategoriesSeen, max_bins: int) -> CategoriesSeen:
+    def merge(self, other: NominalSummary, max_bins: int) -> NominalSummary:
         """Those of both."""
         totals = dict(self.totals)
         for category, total in other.totals.items():
             totals[category] = totals.get(category, 0.0) + total
         same = self.declared is not None and self.declared == other.declared
-        return CategoriesSeen(totals, self.declared if same else None)
+        return NominalSummary(totals, self.declared if same else None)
 
     def categories(self, name: str) -> Categories:
         """In the order of their codes."""
@@ -72,16 +73,16 @@ class CategoriesSeen:
         return not self.totals
 
 
-Seen: TypeAlias = NumbersSeen | CategoriesSeen
+ColumnSummary: TypeAlias = NumericSummary | NominalSummary
 
 
 @dataclass(frozen=True)
-class Survey:
-    """What some rows tell of the columns of a table; the surveys of several parts merge."""
+class TableSummary:
+    """A summary of the columns of a table, or of a part of it."""
 
     labels: tuple[str, ...]
     names: tuple[str, ...] | None
-    columns: tuple[Seen, ...]
+    columns: tuple[ColumnSummary, ...]
     max_bins: int
 
     @classmethod
@@ -92,25 +93,25 @@ class Survey:
         weights: Floats | None,
         categorical_features: Any,
         max_bins: int,
-    ) -> Survey:
+    ) -> TableSummary:
         """Look at some rows; `weights` are those of the kept ones."""
         table = read_table(X, "X")
         nominal = np.zeros(table.shape[1], dtype=bool)
         if categorical_features is not None:
-            nominal[chosen_columns(categorical_features, table, "categorical_features")] = True
+            nominal[column_positions(categorical_features, table, "categorical_features")] = True
         labels = tuple(table.label(j) for j in range(table.shape[1]))
-        columns: list[Seen] = []
+        columns: list[ColumnSummary] = []
         for j, label in enumerate(labels):
             column = table.column(j, nominal=bool(nominal[j]))
             values = column.values if keep is None else column.values[keep]
             if column.categories is None:
-                columns.append(_numbers(values, label, max_bins))
+                columns.append(_summarise_numbers(values, label, max_bins))
             else:
-                columns.append(_categories(column, values, weights, label))
+                columns.append(_summarise_categories(column, values, weights, label))
         return cls(labels, table.names, tuple(columns), max_bins)
 
-    def merge(self, other: Survey) -> Survey:
-        """What the rows of both tell."""
+    def merge(self, other: TableSummary) -> TableSummary:
+        """Return the summary of both parts."""
         if (self.labels, self.names) != (other.labels, other.names):
             raise ValueError(
                 f"X has the attributes {list(self.labels)} in some of its parts and "
@@ -118,16 +119,16 @@ class Survey:
             )
         pairs = zip(self.columns, other.columns, strict=True)
         merged = tuple(
-            _merged(a, b, label, self.max_bins)
+            _merge_columns(a, b, label, self.max_bins)
             for (a, b), label in zip(pairs, self.labels, strict=True)
         )
-        return Survey(self.labels, self.names, merged, self.max_bins)
+        return TableSummary(self.labels, self.names, merged, self.max_bins)
 
     def attributes(self) -> Attributes:
         """The attributes, still without means to stand in for missing numbers."""
         columns = []
         for label, seen in zip(self.labels, self.columns, strict=True):
-            if isinstance(seen, NumbersSeen):
+            if isinstance(seen, NumericSummary):
                 columns.append(Attribute(label, None))
                 continue
             known = seen.categories(label)
@@ -136,19 +137,19 @@ class Survey:
         return Attributes(tuple(columns), self.names)
 
 
-def merged_survey(surveys: Sequence[Survey]) -> Survey:
-    """What the rows of all parts tell."""
-    return reduce(Survey.merge, surveys)
+def merge_summaries(summaries: Sequence[TableSummary]) -> TableSummary:
+    """Return the summary of all parts."""
+    return reduce(TableSummary.merge, summaries)
 
 
-def learned(
-    survey: Survey, known: Attributes, sample: Floats, weights: Floats | None
+def learn_bins(
+    summary: TableSummary, known: Attributes, sample: Floats, weights: Floats | None
 ) -> tuple[Attributes, Bins]:
     """The attributes and their bins, by a sample of encoded rows."""
     columns: list[Attribute] = []
     cuts: list[Floats | None] = []
-    for j, (attribute, seen) in enumerate(zip(known.columns, survey.columns, strict=True)):
-        if not isinstance(seen, NumbersSeen):
+    for j, (attribute, seen) in enumerate(zip(known.columns, summary.columns, strict=True)):
+        if not isinstance(seen, NumericSummary):
             columns.append(attribute)
             cuts.append(None)
             continue
@@ -156,22 +157,22 @@ def learned(
         if seen.values is not None:
             cuts.append(cuts_between(seen.values))
         else:
-            cuts.append(quantile_cuts(sample[:, j], weights, survey.max_bins))
+            cuts.append(quantile_cuts(sample[:, j], weights, summary.max_bins))
     complete = Attributes(tuple(columns), known.names)
     return complete, Bins.of(cuts, complete.n_categories, complete.fills)
 
 
-def _numbers(values: npt.NDArray[Any], label: str, max_bins: int) -> NumbersSeen:
+def _summarise_numbers(values: npt.NDArray[Any], label: str, max_bins: int) -> NumericSummary:
     if values.dtype.kind == "f" and np.isinf(values).any():
         raise ValueError(
             f"X contains infinity in attribute {label!r}; replace it or mark it missing (NaN)"
         )
-    return NumbersSeen(few_values(values, max_bins))
+    return NumericSummary(few_values(values, max_bins))
 
 
-def _categories(
+def _summarise_categories(
     column: Column, values: npt.NDArray[Any], weights: Floats | None, label: str
-) -> CategoriesSeen:
+) -> NominalSummary:
     categories = column.categories or ()
     if any(isinstance(category, float) and not math.isfinite(category) for category in categories):
         raise ValueError(
@@ -182,13 +183,15 @@ def _categories(
     weight = None if weights is None else weights[present]
     totals = np.bincount(values[present], weight, minlength=len(categories))
     seen = {c: float(t) for c, t in zip(categories, totals, strict=True) if t > 0}
-    return CategoriesSeen(seen, categories if column.declared else None)
+    return NominalSummary(seen, categories if column.declared else None)
 
 
-def _merged(first: Seen, second: Seen, label: str, max_bins: int) -> Seen:
-    if isinstance(first, NumbersSeen) and isinstance(second, NumbersSeen):
+def _merge_columns(
+    first: ColumnSummary, second: ColumnSummary, label: str, max_bins: int
+) -> ColumnSummary:
+    if isinstance(first, NumericSummary) and isinstance(second, NumericSummary):
         return first.merge(second, max_bins)
-    if isinstance(first, CategoriesSeen) and isinstance(second, CategoriesSeen):
+    if isinstance(first, NominalSummary) and isinstance(second, NominalSummary):
         return first.merge(second, max_bins)
     # A part without a single value may look like either.
     if first.is_empty or second.is_empty:

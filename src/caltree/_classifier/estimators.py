@@ -1,0 +1,74 @@
+"""Questions to a classifier before it is fitted: is it frozen, what does it take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from .response import Method
+
+
+def is_frozen(estimator: Any) -> bool:
+    """Whether a classifier is fitted already and stays so."""
+    return isinstance(estimator, FrozenEstimator)
+
+
+def check_fitted(frozen: FrozenEstimator) -> None:
+    """Refuse a frozen classifier that is not fitted, as far as one can tell."""
+    estimator = frozen.estimator
+    if not hasattr(estimator, "__sklearn_tags__"):
+        return  # Other classifiers than scikit-learn's do not tell.
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError:
+        raise NotFittedError(
+            f"FrozenEstimator({type(estimator).__name__}()) is not fitted; fit the classifier "
+            "before it is frozen"
+        ) from None
+
+
+def tags_of(estimator: Any) -> Tags:
+    """The tags of a classifier, or scikit-learn's defaults for one that has none."""
+    if isinstance(estimator, FrozenEstimator):
+        return tags_of(estimator.estimator)
+    return get_tags(estimator if hasattr(estimator, "__sklearn_tags__") else BaseEstimator())
+
+
+def refuse_zero_weights_of_kernels(estimators: Iterable[Any]) -> None:
+    """Refuse rows of weight 0 where X is a kernel matrix, whose columns are rows too."""
+    for estimator in estimators:
+        if tags_of(estimator).input_tags.pairwise:
+            raise ValueError(
+                f"sample_weight is 0 in some rows, which the kernel of {type(estimator).__name__} "
+                "cannot leave out; drop those rows and columns of X"
+            )
+
+
+def refuse_pairwise_margins(
+    estimators: Iterable[Any], methods: Iterable[Method], n_classes: int
+) -> None:
+    """Refuse margins of pairs of classes: three classes have three pairs, so no shape tells."""
+    for estimator, method in zip(estimators, methods, strict=True):
+        shape = getattr(_innermost(estimator), "decision_function_shape", None)
+        if method == "decision_function" and shape == "ovo" and n_classes > 2:
+            raise ValueError(
+                f"estimator {type(estimator).__name__} gives margins of pairs of classes; "
+                "use an SVC with decision_function_shape='ovr'"
+            )
+
+
+def _innermost(estimator: Any) -> Any:
+    """The classifier inside a pipeline, a search or a frozen classifier."""
+    # Imported here: they would be half of the time that importing caltree takes.
+    from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+    from sklearn.pipeline import Pipeline
+
+    if isinstance(estimator, FrozenEstimator | GridSearchCV | RandomizedSearchCV):
+        return _innermost(estimator.estimator)
+    return _innermost(estimator.steps[-1][1]) if isinstance(estimator, Pipeline) else estimator

@@ -1,0 +1,60 @@
+"""Values from a JSON file, checked before they are used."""
+
+from __future__ import annotations
+
+import reprlib
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._inputs.scores import ScoreType
+
+# No loss, weight or pruning strength is larger.
+_LARGEST_NUMBER = 1e300
+
+
+def read_numbers(
+    state: dict[str, Any], name: str, dtype: type, ndim: int, *, may_be_empty: bool = False
+) -> npt.NDArray[Any]:
+    """Return a list of finite numbers as an array, or raise a ValueError."""
+    if may_be_empty and state[name] == []:
+        return np.empty(0, dtype=dtype)
+    try:
+        array = np.array(state[name])
+    except ValueError:
+        array = np.array(None)
+    kinds = "i" if dtype is np.int32 else "if"
+    if array.ndim != ndim or array.dtype.kind not in kinds or array.size == 0:
+        raise ValueError(
+            f"{name} of a stored calibrator must be a {ndim}-dimensional list of numbers"
+        )
+    limits = np.iinfo(np.int32)
+    if dtype is np.int32 and (array.min() < limits.min or array.max() > limits.max):
+        raise ValueError(f"{name} of a stored calibrator holds a number that is out of range")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} of a stored calibrator holds a number that is not finite")
+    return np.ascontiguousarray(array, dtype=dtype)
+
+
+def read_score_type(state: dict[str, Any]) -> ScoreType:
+    """Return the kind of the scores, or raise a ValueError."""
+    found = state["score_type"]
+    if found not in ("probability", "logit", "margin"):
+        raise ValueError(f"a stored calibrator cannot have score_type {reprlib.repr(found)}")
+    score_type: ScoreType = found
+    return score_type
+
+
+def check_width(n_scores: Any, n_classes: int) -> None:
+    """Refuse a number of scores that does not go with the classes."""
+    whole = type(n_scores) is int and n_scores > 0
+    if not whole or (n_scores % n_classes and (n_scores, n_classes) != (1, 2)):
+        raise ValueError(
+            f"a stored calibrator has {reprlib.repr(n_scores)} scores for {n_classes} classes"
+        )
+
+
+def is_number(value: Any) -> bool:
+    """Whether a stored value can be a loss, a weight or a pruning strength."""
+    return type(value) in (int, float) and -_LARGEST_NUMBER <= value <= _LARGEST_NUMBER

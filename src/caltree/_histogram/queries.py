@@ -1,0 +1,214 @@
+"""What a growing tree asks of chunks of rows: where rows go, sums of nodes, best splits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from .._inputs.arrays import Floats
+from .chunk import Chunk, Plan
+from .node_models import n_sums
+from .pool import Wholes
+
+Indices: TypeAlias = npt.NDArray[np.int32]
+Nodes: TypeAlias = npt.NDArray[np.uint16]
+"""The state of a chunk of a growing tree: the node of every row, in every tree."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How trees are grown, and how far."""
+
+    by_class: bool
+    """Whether splits look for classes, not for errors of node models."""
+    penalty: float
+    min_samples_split: float
+    min_samples_leaf: float
+    max_depth: int
+
+
+@dataclass(frozen=True)
+class Split:
+    """A split of one node."""
+
+    attribute: int
+    gain: float
+    cut: int
+    n_children: int
+    missing: int
+    missing_rows: float
+    branches: list[int]
+
+
+@dataclass(frozen=True)
+class StartAtRoots:
+    """Puts every row into the root of every tree."""
+
+    def advance(self, plan: Plan, chunk: Chunk, state: None) -> Nodes:
+        return np.zeros((plan.n_trees, len(chunk)), dtype=np.uint16)
+
+
+@dataclass(frozen=True)
+class RouteRows:
+    """Sends the rows of nodes that are split to their children, in all trees."""
+
+    first: Indices
+    attribute: Indices
+    cut: Indices
+    missing: Indices
+    first_child: Indices
+    n_children: Indices
+    table: Indices
+    branches: Indices
+
+    def advance(self, plan: Plan, chunk: Chunk, state: Nodes) -> Nodes:
+        return _core.route(
+            chunk.in_core(plan),
+            state,
+            self.first,
+            self.attribute,
+            self.cut,
+            self.missing,
+            self.first_child,
+            self.n_children,
+            self.table,
+            self.branches,
+        )
+
+
+@dataclass(frozen=True)
+class AskedNodes:
+    """Some nodes of the trees, each of which has a slot, with parameters of node models."""
+
+    first: Indices
+    """Where the nodes of each tree begin, and where the last end."""
+    slot: Indices
+    """The slot of every node of all trees; -1 if it is not asked about."""
+    parameters: Floats
+    """Slots x parameters."""
+
+
+@dataclass(frozen=True)
+class FoldWeights:
+    """The weight of the rows that each fold holds out, and of all."""
+
+    def zeros(self, plan: Plan) -> Wholes:
+        return np.zeros(plan.n_folds + 1, dtype=np.int64)
+
+    def add(self, plan: Plan, chunk: Chunk, state: Nodes, total: Wholes) -> None:
+        weights = np.ones(len(chunk)) if chunk.weights is None else chunk.weights
+        wholes = np.rint(weights * plan.unit(1.0)).astype(np.int64)
+        for fold in range(plan.n_folds):
+            total[fold] += wholes[chunk.fold == fold].sum()
+        total[-1] += wholes.sum()
+
+    def finish(self, plan: Plan, total: Wholes) -> Floats:
+        return np.asarray(total / plan.unit(1.0))
+
+
+@dataclass(frozen=True)
+class NodeSums:
+    """The sums that node models are fitted by, a row a slot."""
+
+    asked: AskedNodes
+
+    def zeros(self, plan: Plan) -> Wholes:
+        return np.zeros((len(self.asked.parameters), n_sums(plan)), dtype=np.int64)
+
+    def add(self, plan: Plan, chunk: Chunk, state: Nodes, total: Wholes) -> None:
+        asked, scale = self.asked, plan.scale
+        total += _core.sums(
+            chunk.in_core(plan),
+            state,
+            asked.first,
+            asked.slot,
+            asked.parameters,
+            scale.centre,
+            scale.scale,
+            scale.per_state,
+            plan.units,
+            plan.scoring == "log_loss",
+        )
+
+    def finish(self, plan: Plan, total: Wholes) -> Wholes:
+        return total
+
+
+@dataclass(frozen=True)
+class BestSplits:
+    """The best split of each slot, found in histograms of all rows."""
+
+    asked: AskedNodes
+    limits: Limits
+    all_rows: float
+
+    def zeros(self, plan: Plan) -> Wholes:
+        size = histogram_size(plan, by_class=self.limits.by_class)
+        return np.zeros((len(self.asked.parameters), size), dtype=np.int64)
+
+    def add(self, plan: Plan, chunk: Chunk, state: Nodes, total: Wholes) -> None:
+        asked, scale = self.asked, plan.scale
+        _core.histograms(
+            chunk.in_core(plan),
+            state,
+            asked.first,
+            asked.slot,
+            asked.parameters,
+            scale.centre,
+            scale.scale,
+            scale.per_state,
+            plan.units,
+            self.limits.by_class,
+            total,
+        )
+
+    def finish(self, plan: Plan, total: Wholes) -> list[Split | None]:
+        bins, limits = plan.bins, self.limits
+        if limits.by_class:
+            found = _core.best_class_splits(
+                total,
+                bins.n_bins,
+                bins.numeric,
+                bins.fills,
+                plan.n_classes,
+                plan.unit(1.0),
+                self.all_rows,
+                limits.min_samples_leaf,
+            )
+        else:
+            found = _core.best_splits(
+                total,
+                bins.n_bins,
+                bins.numeric,
+                plan.scale.n_states,
+                plan.unit(1.0),
+                limits.penalty,
+                limits.min_samples_leaf,
+            )
+        return [_split_of(found, i) for i in range(len(total))]
+
+
+def histogram_size(plan: Plan, *, by_class: bool) -> int:
+    """Return how many numbers the histograms of a node have."""
+    cells = int((plan.bins.n_bins + 1).sum())
+    return cells * (plan.n_classes if by_class else 1 + 2 * plan.scale.n_states)
+
+
+def _split_of(found: dict[str, Any], i: int) -> Split | None:
+    attribute, begin = int(found["attribute"][i]), int(found["table"][i])
+    if attribute < 0:
+        return None
+    branches = found["branches"][begin : begin + int(found["table_size"][i])]
+    return Split(
+        attribute=attribute,
+        gain=float(found["gain"][i]),
+        cut=int(found["cut"][i]),
+        n_children=int(found["n_children"][i]),
+        missing=int(found["missing"][i]),
+        missing_rows=float(found["missing_rows"][i]),
+        branches=branches.tolist() if begin >= 0 else [],
+    )

@@ -1,0 +1,384 @@
+"""The bases of the calibrators that use attributes: trees and forests."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from joblib import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
+
+from ._base import Calibrator, FittedRows
+from ._fitted import storage
+from ._fitted.json_values import check_width, read_score_type
+from ._fitted.model import FittedModel
+from ._fitted.segments import segment_table
+from ._fitted.selection import Selection
+from ._fitted.text import tree_text
+from ._inputs import attributes
+from ._inputs.arrays import Floats
+from ._inputs.attributes import Attributes
+from ._inputs.labels import check_weights, known_labels
+from ._inputs.parameters import check_count
+from ._inputs.scores import ScoreKind, as_score_matrix
+from ._inputs.tables import read_table
+from ._inputs.training_rows import TrainingRows
+from ._training.dataset import Dataset
+
+# Rows that a thread predicts at a time.
+_ROWS_A_JOB = 20_000
+# Weights that differ by less than this are equal.
+_ROUNDING = 1e-9
+
+
+class AttributeCalibrator(Calibrator):
+    """Base of the calibrators that look at attributes: trees and forests."""
+
+    model_: FittedModel
+    selection_: Selection | None
+    n_features_in_: int
+    feature_names_in_: npt.NDArray[Any]
+    score_type: str
+    n_jobs: int | None
+
+    def fit(self, X: Any, y: Any, scores: Any, sample_weight: Any = None) -> Self:
+        """Fit to attributes, labels and the scores of a classifier.
+
+        The scores must come from a classifier that was not trained on these rows, for instance
+        out-of-fold predictions; otherwise they look better than they are.
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+            The attributes: a numpy array, a pandas, polars or pyarrow table, or a scipy sparse
+            matrix.
+        y : array-like of shape (n,)
+            The labels.
+        scores : array-like of shape (n,), (n, 1), (n, m) or (n, k * m)
+            One column for each of the m classes, in sorted order, of each of k classifiers; with
+            two classes one column, that of ``classes_[1]``, will do.
+        sample_weight : array-like of shape (n,), optional
+            How many rows each row counts for.
+
+        Returns
+        -------
+        self
+            The fitted calibrator.
+        """
+        self._check_parameters()
+        self._fit(X, self._check_rows(X, y, scores, sample_weight, self.score_type))
+        return self
+
+    def _fit(self, X: Any, rows: TrainingRows) -> None:
+        """Fit to checked rows."""
+        raise NotImplementedError
+
+    def predict_proba(self, X: Any, scores: Any) -> Floats:
+        """Predict calibrated probabilities.
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+            The attributes, as for `fit`.
+        scores : array-like
+            The scores of the classifier for these rows, as for `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n, m)
+            One column a class, in the order of `classes_`.
+        """
+        check_is_fitted(self)
+        matrix = self.model_.attributes.encode(X)
+        given = as_score_matrix(scores, len(matrix), len(self.classes_))
+        self._check_width(given, one_column_will_do=not self.scores_are_published)
+        kind = self._score_kind()
+        weight = self.model_.uncalibrated_weight
+        if weight == 1.0:
+            return kind.uncalibrated(given)
+        seen = kind.regressors(given)
+        log_odds = kind.offset(given, seen) if self.model_.offset else None
+        probabilities = self._predict_in_threads(matrix, seen, log_odds)
+        if weight > 0.0:
+            probabilities += weight * kind.uncalibrated(given)
+        # A sum of weights may be rounded to beyond a certainty.
+        return np.clip(probabilities, 0.0, 1.0, out=probabilities)
+
+    def _score_kind(self) -> ScoreKind:
+        return ScoreKind(len(self.classes_), self.score_type_, self.scores_are_published)
+
+    def _predict_in_threads(
+        self, matrix: Floats, scores: Floats, log_odds: Floats | None
+    ) -> Floats:
+        if len(matrix) <= _ROWS_A_JOB or self.n_jobs in (None, 1):
+            return self.model_.probabilities(matrix, scores, log_odds)
+        rows = [slice(i, i + _ROWS_A_JOB) for i in range(0, len(matrix), _ROWS_A_JOB)]
+        jobs = (
+            delayed(self.model_.probabilities)(
+                matrix[some],
+                np.asfortranarray(scores[some]),
+                None if log_odds is None else np.asfortranarray(log_odds[some]),
+            )
+            for some in rows
+        )
+        return np.concatenate(Parallel(n_jobs=self.n_jobs, require="sharedmem")(jobs))
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """The share of every attribute in the gain of the splits."""
+        check_is_fitted(self)
+        return self.model_.importances
+
+    def segments(
+        self, X: Any, y: Any, scores: Any, sample_weight: Any = None, *, max_segments: int = 10
+    ) -> list[dict[str, Any]]:
+        """Where the scores do most harm: rows divided by each attribute on its own.
+
+        Give rows that neither the classifier nor the calibrator has seen; on others, both look
+        better than they are.
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+            The attributes, as for `fit`.
+        y : array-like of shape (n,)
+            The labels; all must be among `classes_`.
+        scores : array-like
+            The scores of the classifier for these rows, as for `fit`.
+        sample_weight : array-like of shape (n,), optional
+            How many rows each row counts for.
+        max_segments : int, default=10
+            The most segments of a numeric attribute, apart from missing values.
+
+        Returns
+        -------
+        list of dict
+            For each segment: attribute, segment (a condition), rows, class (the second of two, or
+            the one that is farthest off), the mean uncalibrated probability of that class, its
+            observed frequency, the mean calibrated probability, and harm, which is the rows times
+            the squared difference of the first two. The most harmful come first.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from caltree import CalibrationTree
+        >>> random = np.random.default_rng(0)
+        >>> X = random.integers(0, 3, (3000, 1))
+        >>> scores = random.random(3000)
+        >>> y = random.random(3000) < np.where(X[:, 0] == 2, scores / 2, scores)
+        >>> tree = CalibrationTree().fit(X[:2000], y[:2000], scores=scores[:2000])
+        >>> worst = tree.segments(X[2000:], y[2000:], scores=scores[2000:])[0]
+        >>> worst["segment"], round(worst["uncalibrated"], 1), round(worst["observed"], 1)
+        ('x0 = 2', 0.5, 0.2)
+        """
+        check_is_fitted(self)
+        check_count("max_segments", max_segments, 2)
+        after = self.predict_proba(X, scores)
+        n_rows, n_classes = after.shape
+        weights = check_weights(sample_weight, n_rows, "X")
+        weights = np.ones(n_rows) if weights is None else weights
+        matrix = as_score_matrix(scores, n_rows, n_classes)
+        return segment_table(
+            self.model_.attributes,
+            self.model_.attributes.encode(X),
+            known_labels(y, self.classes_, n_rows),
+            self._score_kind().uncalibrated(matrix),
+            after,
+            weights,
+            self.classes_.tolist(),
+            max_segments,
+        )
+
+    def _check_table(self, X: Any) -> None:
+        """Refuse anything that is no table of attributes."""
+        read_table(X, "X")
+
+    def _make_dataset(self, X: Any, rows: TrainingRows, categorical_features: Any) -> Dataset:
+        """Return the checked rows as plain arrays."""
+        n_classes = len(rows.classes)
+        kind = ScoreKind(n_classes, rows.score_type, self.scores_are_published)
+        seen = kind.regressors(rows.scores)
+        known, matrix = attributes.learn(
+            X,
+            categorical_features=categorical_features,
+            keep=rows.keep,
+            sample_weight=rows.weights,
+        )
+        return Dataset(
+            attributes=known,
+            matrix=matrix,
+            labels=rows.labels,
+            n_classes=n_classes,
+            scores=seen,
+            offset=kind.offset(rows.scores, seen),
+            uncalibrated=None if rows.score_type == "margin" else kind.uncalibrated(rows.scores),
+            weights=rows.weights,
+        )
+
+    def _set_fitted(
+        self, model: FittedModel, selection: Selection | None, rows: FittedRows
+    ) -> None:
+        """Take over what was fitted to some rows."""
+        self.model_, self.selection_ = model, selection
+        self.classes_, self.score_type_ = rows.classes, rows.score_type
+        self.n_scores_, self.fingerprint_ = rows.n_scores, rows.fingerprint
+        self._set_features()
+
+    def _set_features(self) -> None:
+        known = self.model_.attributes
+        self.n_features_in_ = len(known.columns)
+        if known.names is not None:
+            self.feature_names_in_ = np.array(known.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _chosen(self) -> dict[str, Any]:
+        """Return the chosen parameters as plain values."""
+        raise NotImplementedError
+
+    def _restore_chosen(self, chosen: dict[str, Any]) -> None:
+        """Take over the values of `_chosen`, or raise a ValueError."""
+        raise NotImplementedError
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "score_type": self.score_type_,
+            "n_scores": self.n_scores_,
+            "chosen": self._chosen(),
+            "selection": None if self.selection_ is None else self.selection_.to_dict(),
+            "model": self.model_.to_dict(),
+        }
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        keys = {"score_type", "n_scores", "chosen", "selection", "model"}
+        storage.check_state(state, keys)
+        n_classes = len(self.classes_)
+        self.score_type_ = read_score_type(state)
+        check_width(state["n_scores"], n_classes)
+        self.n_scores_ = state["n_scores"]
+        self.model_ = FittedModel.from_dict(state["model"])
+        selection = state["selection"]
+        self.selection_ = None if selection is None else Selection.from_dict(selection)
+        self._check_restored_model()
+        if not isinstance(state["chosen"], dict):
+            raise ValueError("chosen of a stored calibrator must be a dict")
+        self._restore_chosen(state["chosen"])
+        self._set_features()
+
+    def _check_restored_model(self) -> None:
+        model, n_classes = self.model_, len(self.classes_)
+        if model.n_classes != n_classes:
+            raise ValueError(
+                f"a stored calibrator has {n_classes} classes, but node models of {model.n_classes}"
+            )
+        n_seen = self._score_kind().regressors(np.zeros((1, self.n_scores_))).shape[1]
+        if n_seen != model.n_scores:
+            raise ValueError(
+                f"a stored calibrator takes {self.n_scores_} scores, "
+                f"but has node models of {model.n_scores}"
+            )
+        left = model.uncalibrated_weight
+        if self.score_type_ == "margin" and (model.offset or left > 0.0):
+            raise ValueError("margins of a stored calibrator cannot be left uncalibrated")
+        if self.selection_ is not None:
+            said = self.selection_.uncalibrated_weight
+            if abs(said - left) > _ROUNDING:
+                raise ValueError(
+                    f"a stored calibrator gives uncalibrated probabilities the weight {left:g}, "
+                    f"but selection says {said:g}"
+                )
+
+
+class TreeCalibrator(AttributeCalibrator):
+    """Base of the calibrators of one tree."""
+
+    def apply(self, X: Any) -> npt.NDArray[np.int32]:
+        """The leaf that each row falls into.
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+            The attributes, as for `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The number of the leaf, an index into the arrays of `model_`.
+        """
+        check_is_fitted(self)
+        return self.model_.apply(self.model_.attributes.encode(X))[:, 0]
+
+    def get_n_leaves(self) -> int:
+        """The number of leaves."""
+        check_is_fitted(self)
+        return self.model_.n_leaves
+
+    def get_depth(self) -> int:
+        """The number of splits on the longest way from the root to a leaf."""
+        check_is_fitted(self)
+        return self.model_.depth
+
+    def _check_restored_model(self) -> None:
+        super()._check_restored_model()
+        model = self.model_
+        if model.n_trees != 1 or model.attribute.max() >= len(model.attributes.columns):
+            raise ValueError("a stored tree must have one root, and split on attributes alone")
+
+    def to_text(self, *, max_depth: int | None = None, decimals: int = 2) -> str:
+        """The tree in words, with the formulas of the node models in the leaves.
+
+        The table of `selection_` comes first, if there is one: the candidates, the loss of each on
+        held-out rows, and its weight in the probabilities.
+
+        ``F[a] = 0.28 - 0.61 S[a]`` says that the score of class a enters with the slope -0.61; the
+        probabilities are the softmax of the F. The one score of two classes is its log-odds, and
+        slopes of -0.5 and 0.5 without intercepts leave it uncalibrated. With more classes a score
+        is the logarithm of the probability (in a `PublishedCalibrationTree` its log-odds), and a
+        slope of 1 on a class's own score leaves it uncalibrated. The uncalibrated probability of
+        several classifiers together is ``log p[a]``, and the rest corrects it. A node with a
+        weight has that weight in the average over the way from the root to a leaf.
+
+        Parameters
+        ----------
+        max_depth : int, optional
+            Show this many levels of splits.
+        decimals : int, default=2
+            Decimals of the coefficients.
+
+        Returns
+        -------
+        str
+            One line a condition.
+
+        Examples
+        --------
+        >>> from caltree import CalibrationTree
+        >>> X = [[0], [0], [0], [1], [1], [1]] * 10
+        >>> y = [0, 1, 0, 1, 1, 1] * 10
+        >>> tree = CalibrationTree().fit(X, y, scores=[0.5] * 60)
+        >>> print(tree.to_text())
+        Held-out RMSE, and weight (chosen: local):
+            uncalibrated        0.5000
+            global              0.4714
+            regions of 15 rows  0.3365
+            pruned tree         0.3365  1.00
+            average             0.3365
+        |--- x0 <= 0.5  (n=30)
+        |   F[0] =  0.34 - 0.50 S[1]
+        |   F[1] = -0.34 + 0.50 S[1]
+        |--- x0 > 0.5  (n=30)
+        |   F[0] = -1.62 - 0.50 S[1]
+        |   F[1] =  1.62 + 0.50 S[1]
+        """
+        check_is_fitted(self)
+        if max_depth is not None:
+            check_count("max_depth", max_depth, 0, "None or ")
+        check_count("decimals", decimals, 0)
+        text = tree_text(self.model_, self.classes_.tolist(), max_depth, decimals)
+        return text if self.selection_ is None else f"{self.selection_.to_text()}\n{text}"
+
+
+def fitted_attributes(calibrator: Any) -> Attributes | None:
+    """Return the attributes of a fitted calibrator; None if it looks at scores alone."""
+    return calibrator.model_.attributes if isinstance(calibrator, AttributeCalibrator) else None

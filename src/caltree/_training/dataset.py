@@ -1,0 +1,77 @@
+"""The training rows as plain arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from .. import _core
+from .._fitted.model import FittedModel
+from .._inputs.arrays import Floats, Labels
+from .._inputs.attributes import Attributes
+
+# The work of a node model grows with the square of the scores each log-odds sees.
+_MOST_SEEN_SCORES = 30
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """The training rows: encoded attributes, labels, weights, and the scores in three forms."""
+
+    attributes: Attributes
+    matrix: Floats
+    labels: Labels
+    n_classes: int
+    scores: Floats
+    """The scores as node models see them."""
+    offset: Floats | None
+    """The uncalibrated log-odds, which node models correct; None of margins."""
+    uncalibrated: Floats | None
+    """The uncalibrated probabilities; None of margins."""
+    weights: Floats | None
+
+    @cached_property
+    def core(self) -> _core.Training:
+        """The rows in the core."""
+        return _core.Training(
+            self.matrix,
+            self.attributes.n_categories,
+            self.attributes.fills,
+            self.labels,
+            self.n_classes,
+            self.scores,
+            self.weights,
+        )
+
+    @property
+    def n_states(self) -> int:
+        """Number of log-odds of a row: one for two classes, otherwise one a class."""
+        return 1 if self.n_classes == 2 else self.n_classes
+
+    @property
+    def total_weight(self) -> float:
+        """The number of rows, each as often as its weight says."""
+        return len(self.labels) if self.weights is None else float(self.weights.sum())
+
+    @property
+    def sees_all_scores(self) -> bool:
+        """Whether the log-odds of a class see the scores of the others: not if these are many."""
+        n_scores = self.scores.shape[1]
+        return bool(scores_per_state(self.n_classes, n_scores) == n_scores)
+
+    def model(self, trees: list[dict[str, Any]], *, corrects_scores: bool = True) -> FittedModel:
+        """Make a fitted model of trees that the core has grown on these rows."""
+        return FittedModel.of_trees(
+            self.attributes,
+            trees,
+            n_classes=self.n_classes,
+            n_scores=self.scores.shape[1],
+            corrects_scores=corrects_scores and self.offset is not None,
+        )
+
+
+def scores_per_state(n_classes: int, n_scores: int) -> int:
+    """Return how many scores each log-odds sees: its own class's alone if there are many."""
+    sees_all = n_classes == 2 or n_scores <= _MOST_SEEN_SCORES
+    return n_scores if sees_all else n_scores // n_classes

@@ -1,0 +1,146 @@
+"""The exact engine: every row is looked at one by one, in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from .. import _core
+from .._fitted.model import FittedModel
+from .._fitted.selection import UNCALIBRATED
+from .._inputs.arrays import Floats
+from .._inputs.folds import Fold, Rows
+from .averaging import SMALLEST_REGION, size_name
+from .dataset import Dataset
+from .engine import Tree
+from .held_out import HeldOutRows
+from .settings import Growth
+
+_NO_ROWS: Rows = np.empty(0, dtype=np.uint32)
+
+
+class ExactEngine:
+    """Grows trees of shrunken node models.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The rows.
+    folds : sequence of (train, test)
+        The rows of each fold; empty if nothing is chosen.
+    growth : Growth
+        How far trees are grown.
+    scoring : {"rmse", "log_loss"}
+        The loss on held-out rows.
+    n_jobs : int or None
+        The number of threads; the result does not depend on it.
+    """
+
+    strength_of_root = None
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        folds: Sequence[Fold],
+        growth: Growth,
+        scoring: str,
+        n_jobs: int | None,
+    ) -> None:
+        self.dataset = dataset
+        self.folds = folds
+        self._growth = growth
+        self._scoring = scoring
+        self._n_jobs = n_jobs
+
+    @property
+    def n_rows(self) -> float:
+        """The number of rows, each as often as its weight says."""
+        return self.dataset.total_weight
+
+    def model(self, tree: dict[str, Any]) -> FittedModel:
+        """Make a fitted model of a tree that the core has finished."""
+        return self.dataset.model([tree])
+
+    def grow(self, criteria: Sequence[str]) -> Iterable[TreesOnRows]:
+        """Grow trees by each of some criteria."""
+        dataset, growth = self.dataset, self._growth
+        training = _core.ShrunkenTraining(
+            dataset.core, dataset.offset, growth.max_bins, dataset.sees_all_scores
+        )
+        sizes = (growth.min_samples_split, growth.min_samples_leaf, growth.depth)
+
+        def grow(criterion: str, rows: Rows, held_out: Rows) -> Tree:
+            by_class = criterion == "gain_ratio"
+            return training.grow(
+                rows,
+                held_out,
+                growth.l2_regularization,
+                *sizes,
+                self._scoring == "log_loss",
+                _core.grow(dataset.core, rows, *sizes) if by_class else None,
+            )
+
+        parts = all_and_folds(len(dataset.labels), self.folds)
+        run = Parallel(n_jobs=self._n_jobs, require="sharedmem")
+        jobs = (delayed(grow)(criterion, *part) for criterion in criteria for part in parts)
+        trees = list(run(jobs))
+        for k, criterion in enumerate(criteria):
+            whole, *of_folds = trees[k * len(parts) : (k + 1) * len(parts)]
+            yield TreesOnRows(criterion, whole, of_folds, dataset, self.folds, self._scoring)
+
+
+def all_and_folds(n_rows: int, folds: Sequence[Fold]) -> list[Fold]:
+    """Return the rows to train on and to hold out: first all and none, then those of the folds."""
+    return [(np.arange(n_rows, dtype=np.uint32), _NO_ROWS), *folds]
+
+
+@dataclass(frozen=True)
+class TreesOnRows:
+    """Trees grown by one criterion: one on all rows, and one for each fold."""
+
+    criterion: str
+    whole: Tree
+    of_folds: Sequence[Tree]
+    dataset: Dataset
+    folds: Sequence[Fold]
+    scoring: str
+    smallest_region: float = SMALLEST_REGION
+
+    def held_out(
+        self, ccp_alpha: float | None, sizes: Floats, *, uncalibrated: bool
+    ) -> HeldOutRows:
+        """Return predictions of the held-out rows by the trees of the folds."""
+        data = self.dataset
+        rows = np.concatenate([test for _, test in self.folds])
+        known = data.uncalibrated if uncalibrated else None
+        has_uncalibrated = known is not None
+        names = [UNCALIBRATED] * has_uncalibrated + [*map(size_name, sizes), "pruned tree"]
+        probabilities = np.empty((len(names), len(rows), data.n_classes))
+        if known is not None:
+            probabilities[0] = known[rows]
+        begin = 0
+        for tree, (_, test) in zip(self.of_folds, self.folds, strict=True):
+            predict = _predictor_of(data, test)
+            for k, only in enumerate(np.eye(len(sizes) + 1), start=int(has_uncalibrated)):
+                finished = _core.collapse_tree(*tree, ccp_alpha, sizes, only)
+                probabilities[k, begin : begin + len(test)] = predict(data.model([finished]))
+            begin += len(test)
+        return HeldOutRows(
+            names=tuple(names),
+            probabilities=probabilities,
+            labels=data.labels[rows],
+            weights=None if data.weights is None else data.weights[rows],
+            scoring=self.scoring,
+            has_uncalibrated=has_uncalibrated,
+        )
+
+
+def _predictor_of(data: Dataset, rows: Rows) -> Callable[[FittedModel], Floats]:
+    matrix = data.matrix[rows]
+    scores = np.asfortranarray(data.scores[rows])
+    offset = None if data.offset is None else np.asfortranarray(data.offset[rows])
+    return lambda model: model.probabilities(matrix, scores, offset)

@@ -1,0 +1,136 @@
+"""The engine of the published method: C4.5's structure, LogitBoost's node models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from joblib import Parallel, delayed
+
+from .. import _core
+from .._fitted.model import FittedModel
+from .._inputs.arrays import Floats
+from .._inputs.folds import Fold
+from .dataset import Dataset
+from .exact import TreesOnRows, all_and_folds
+
+# How far beyond its own stopping point a fold's boosting runs ahead: the sums over folds may want
+# a few iterations more than the fold alone.
+_RUN_AHEAD = 12
+
+
+@dataclass(frozen=True)
+class Boosting:
+    """How trees of the published method are grown; see `PublishedCalibrationTree`."""
+
+    min_samples_split: float
+    min_samples_leaf: float
+    max_depth: int
+    iterations: int | None
+    """None if they are chosen by cross-validation."""
+    max_iterations: int
+    frequencies: bool
+    """Whether a node in which no score varies answers its class frequencies."""
+
+
+class PublishedEngine:
+    """Grows the trees of the published method.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The rows.
+    folds : sequence of (train, test)
+        The rows of each fold, for the number of iterations and for pruning.
+    boosting : Boosting
+        How trees are grown.
+    prunes : bool
+        Whether trees of the folds are needed.
+    n_jobs : int or None
+        The number of threads; the result does not depend on it.
+
+    Attributes
+    ----------
+    iterations : int
+        The number of iterations, once trees are grown; 0 if every node chose for itself.
+    iteration_rmse : ndarray or None
+        Held-out RMSE after 0, 1, 2, ... iterations, averaged over folds, if that was chosen.
+    """
+
+    # The published method takes the root alone for a tree of this strength.
+    strength_of_root = 1.0
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        folds: Sequence[Fold],
+        boosting: Boosting,
+        *,
+        prunes: bool,
+        n_jobs: int | None,
+    ) -> None:
+        self._dataset = dataset
+        self._folds = folds
+        self._boosting = boosting
+        self._prunes = prunes
+        self._run = Parallel(n_jobs=n_jobs, require="sharedmem")
+        self.iterations = 0
+        self.iteration_rmse: Floats | None = None
+
+    @property
+    def n_rows(self) -> float:
+        """The number of rows, each as often as its weight says."""
+        return self._dataset.total_weight
+
+    def model(self, tree: dict[str, Any]) -> FittedModel:
+        """Make a fitted model of a tree that the core has finished."""
+        return self._dataset.model([tree], corrects_scores=False)
+
+    def grow(self, criteria: Sequence[str]) -> Iterable[TreesOnRows]:
+        """Grow trees by gain ratio, the one criterion of the method."""
+        (criterion,) = criteria
+        boosting, core = self._boosting, self._dataset.core
+        of_folds = self._folds if self._prunes else []
+        parts = all_and_folds(len(self._dataset.labels), of_folds)
+        structures = self._grow_structures_and_choose_iterations([rows for rows, _ in parts])
+        n_folds = max(len(self._folds), 2)
+        models = self._run(
+            delayed(_core.fit_models)(
+                core,
+                structure,
+                *part,
+                # No iteration at all is no model: then every node chooses for itself.
+                self.iterations if self.iterations > 0 else None,
+                boosting.max_iterations,
+                n_folds,
+                boosting.frequencies,
+                len(part[1]) == 0,  # the trees of the folds predict nothing
+            )
+            for structure, part in zip(structures, parts, strict=True)
+        )
+        whole, *others = zip(structures, models, strict=True)
+        yield TreesOnRows(criterion, whole, others, self._dataset, of_folds, "rmse")
+
+    def _grow_structures_and_choose_iterations(
+        self, rows: Sequence[npt.NDArray[np.uint32]]
+    ) -> list[_core.Structure]:
+        """Grow a structure on each set of rows, and choose the number of iterations.
+
+        The structure does not depend on the number of iterations: both are sought at once.
+        """
+        boosting, core = self._boosting, self._dataset.core
+        chooses = boosting.iterations is None
+        paths = [_core.boosting_path(core, *fold) for fold in self._folds] if chooses else []
+        sizes = (boosting.min_samples_split, boosting.min_samples_leaf, boosting.max_depth)
+        jobs = [delayed(_core.grow)(core, some, *sizes) for some in rows]
+        jobs += [delayed(path.run_ahead)(boosting.max_iterations, _RUN_AHEAD) for path in paths]
+        structures = self._run(jobs)[: len(rows)]
+        if boosting.iterations is not None:
+            self.iterations = boosting.iterations
+        else:
+            self.iterations, sums = _core.choose_iterations(paths, boosting.max_iterations)
+            self.iteration_rmse = sums / len(paths)
+        return list(structures)

@@ -1,0 +1,175 @@
+"""Rows of a file as a model takes them: attributes, scores, labels and weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from .._inputs.arrays import Floats
+from .._inputs.scores import ScoreKind
+from .columns import Columns
+from .errors import CommandError, reading, working
+from .io.convert import Where, as_learned, known_labels, scores, weights
+from .io.sources import Source
+from .models import Model
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Attributes and scores of record batches, as the model learned them."""
+
+    model: Model
+    columns: Columns
+    file: str
+
+    @classmethod
+    def of(cls, model: Model, columns: Columns, source: Source) -> Inputs:
+        """Check that the file has what the model needs."""
+        source.check(*columns.scores, *columns.attributes)
+        return cls(model, columns, source.name)
+
+    def scores(self, batch: Any, first_row: int) -> Floats:
+        """The scores side by side."""
+        names = self.columns.scores
+        places = [Where(self.file, name, first_row) for name in names]
+        taken_as = self.model.calibrator.score_type_
+        return scores([batch.column(name) for name in names], places, taken_as)
+
+    def convert(self, batch: Any, first_row: int) -> dict[str, Any]:
+        """The columns of attributes by name, each of the type that the model learned."""
+        learned = self.model.attributes
+        if learned is None:
+            return {}
+        return {
+            name: as_learned(batch.column(name), attribute, Where(self.file, name, first_row))
+            for name, attribute in zip(self.columns.attributes, learned.columns, strict=True)
+        }
+
+    def table(self, converted: dict[str, Any]) -> Any:
+        """Converted attributes as the calibrator takes them; None if it uses none."""
+        learned = self.model.attributes
+        if learned is None:
+            return None
+        columns = list(converted.values())
+        if learned.names is not None:
+            return pa.table(columns, names=list(learned.names))
+        # A calibrator that was fitted without names wants none.
+        nominal = any(attribute.categories is not None for attribute in learned.columns)
+        if not nominal:
+            return np.column_stack([_as_floats(column) for column in columns])
+        table = np.empty((len(columns[0]), len(columns)), dtype=object)
+        for j, column in enumerate(columns):
+            table[:, j] = column.to_pylist()
+        return table
+
+    def probabilities(self, table: Any, scores: Floats) -> Floats:
+        """Calibrated probabilities, one column a class."""
+        with working(f"calibrate {self.file}"):
+            found: Floats = self.model.calibrator.predict_proba(table, scores)
+        return found
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Labels, and probabilities before and after calibration."""
+
+    y: npt.NDArray[Any]
+    before: Floats
+    after: Floats
+    weights: Floats | None
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """Rows of a file with their labels."""
+
+    table: Any
+    y: npt.NDArray[Any]
+    scores: Floats
+    weights: Floats | None
+
+    def take(self, chosen: npt.NDArray[np.intp]) -> LabelledRows:
+        """Some of the rows."""
+        return LabelledRows(
+            None if self.table is None else self.table.take(chosen),
+            self.y[chosen],
+            self.scores[chosen],
+            None if self.weights is None else self.weights[chosen],
+        )
+
+
+def predict_labelled(model: Model, columns: Columns, source: Source) -> Predictions:
+    """Calibrate a whole file, keeping nothing but labels, weights and probabilities."""
+    inputs = Inputs.of(model, columns, source)
+    parts = []
+    for first, batch in source.rows():
+        scores = inputs.scores(batch, first)
+        after = inputs.probabilities(inputs.table(inputs.convert(batch, first)), scores)
+        before = ScoreKind(len(model.classes), model.calibrator.score_type_).uncalibrated(scores)
+        parts.append((*_labels_and_weights(model, columns, source, batch, first), before, after))
+    y, weight, before, after = (_concatenate(part) for part in zip(*parts, strict=True))
+    _check_rows(source, len(y))
+    return Predictions(y, before, after, weight)
+
+
+def read_labelled(model: Model, columns: Columns, source: Source) -> LabelledRows:
+    """Read a whole file into memory, its columns of the types that the model learned."""
+    inputs = Inputs.of(model, columns, source)
+    batch = whole_table(source)
+    scores = inputs.scores(batch, 1)
+    y, weight = _labels_and_weights(model, columns, source, batch, 1)
+    return LabelledRows(inputs.table(inputs.convert(batch, 1)), y, scores, weight)
+
+
+def label_and_weight(
+    columns: Columns, source: Source, label: str | None, weight: str | None
+) -> Columns:
+    """The columns with a label that the file has, and with a weight if it is there."""
+    label = label or columns.label
+    if label is None:
+        raise CommandError(
+            f"the model does not say which column is the label; give --label: {source.name} has "
+            f"{', '.join(source.columns)}"
+        )
+    if weight is None and columns.weight in source.columns:
+        weight = columns.weight
+    source.check(label, *([] if weight is None else [weight]))
+    return Columns(columns.scores, columns.attributes, label, weight)
+
+
+def whole_table(source: Source) -> Any:
+    """All rows as one record batch."""
+    batches = [batch for _, batch in source.rows()]
+    with reading(source.name, source.format):
+        tables = [pa.Table.from_batches([batch]) for batch in batches]
+        table = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
+    _check_rows(source, table.num_rows)
+    return table.to_batches()[0]
+
+
+def _check_rows(source: Source, n_rows: int) -> None:
+    if n_rows == 0:
+        raise CommandError(f"{source.name} has no rows; give a table with some")
+
+
+def _labels_and_weights(
+    model: Model, columns: Columns, source: Source, batch: Any, first: int
+) -> tuple[Any, Any]:
+    label, weight = str(columns.label), columns.weight
+    y = known_labels(batch.column(label), model.classes, Where(source.name, label, first))
+    if weight is None:
+        return y, None
+    return y, weights(batch.column(weight), Where(source.name, weight, first))
+
+
+def _concatenate(parts: Sequence[Any]) -> Any:
+    return None if parts[0] is None else np.concatenate(parts)
+
+
+def _as_floats(column: Any) -> Floats:
+    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)

@@ -1,0 +1,218 @@
+"""`PublishedCalibrationTree`: the method of the paper, to the digit."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from ._base import FittedRows, take_fingerprint
+from ._fitted.json_values import is_number
+from ._inputs.folds import make_folds
+from ._inputs.parameters import (
+    check_alpha,
+    check_choice,
+    check_count,
+    check_cv,
+    check_depth,
+    check_jobs,
+    is_cv,
+)
+from ._inputs.scores import SCORE_TYPES
+from ._inputs.training_rows import TrainingRows
+from ._model_base import TreeCalibrator
+from ._training.fit_tree import fit_tree
+from ._training.published import Boosting, PublishedEngine
+from ._training.settings import Settings, depth_limit
+
+
+class PublishedCalibrationTree(TreeCalibrator):
+    """The calibration tree as its authors published it, to the digit.
+
+    A C4.5 tree over the attributes; in each node a logistic model over the scores, fitted by
+    LogitBoost from its parent's; the number of iterations and the pruning strength are chosen by
+    cross-validated RMSE.
+
+    Parameters
+    ----------
+    boosting_iterations : "cv" or int, default="cv"
+        LogitBoost iterations of a node model, beyond its parent's. "cv" chooses the number that
+        has the lowest cross-validated RMSE at the root; if that is none, every node chooses.
+    max_boosting_iterations : int, default=200
+        The most iterations that "cv" tries.
+    constant_scores : {"ignore", "frequencies"}, default="ignore"
+        Where no score varies within a node, keep the parent's model, as published, or answer the
+        node's class frequencies (with Laplace's correction).
+    min_samples_split : int, default=16
+        A node with fewer rows is not split.
+    min_samples_leaf : int, default=2
+        The fewest rows of a branch. Larger nodes demand more: a tenth of the node's rows divided
+        by the number of classes, up to 25.
+    max_depth : int, optional
+        The most splits on a way from the root to a leaf; no limit by default.
+    cv : int, splitter or iterable of (train, test), default=5
+        The folds of every cross-validation. A number deals the rows out by class, without
+        shuffling unless `random_state` is given.
+    ccp_alpha : "cv", float or None, default="cv"
+        Cost-complexity pruning: strength chosen by cross-validated RMSE, a fixed strength (the
+        gain in mean squared error by which a leaf is kept), or None for the tree as it was grown.
+    score_type : {"auto", "probability", "logit", "margin"}, default="auto"
+        Probabilities are turned into log-odds, logits and margins enter as they are. "auto" takes
+        scores for probabilities if they all lie in [0, 1] and those of a row sum to 1.
+    categorical_features : list of names or indices, or boolean mask, optional
+        Columns to treat as nominal whatever their type. Columns of strings, booleans and
+        categories always are.
+    random_state : int, RandomState instance or None, default=None
+        Shuffles the rows before they are dealt into folds. None does not shuffle.
+    n_jobs : int, optional
+        Threads to use for the folds; the result does not depend on it.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The labels, sorted; the columns of `predict_proba`.
+    n_features_in_ : int
+        The number of attributes.
+    feature_names_in_ : ndarray of str
+        The names of the attributes, if `X` had names.
+    score_type_ : str
+        The kind that the scores were taken for.
+    n_scores_ : int
+        The number of columns of the scores.
+    boosting_iterations_ : int
+        The number of iterations used; 0 if every node chose for itself.
+    boosting_rmse_ : ndarray or None
+        Cross-validated RMSE after 0, 1, 2, ... iterations at the root, if that was chosen.
+    ccp_alpha_ : float or None
+        The pruning strength used.
+    ccp_path_ : tuple of ndarray or None
+        The pruning strengths tried and the cross-validated RMSE of each.
+    selection_ : None
+        The method always calibrates, so that nothing is selected.
+    feature_importances_ : ndarray
+        All 0: splits by gain ratio look at classes, not at miscalibration.
+    model_ : FittedModel
+        The fitted tree as plain arrays.
+    fingerprint_ : Fingerprint
+        Hashes of a few training rows, by which a report knows them again.
+
+    See Also
+    --------
+    CalibrationTree : The same idea, more accurate by default, and it does no harm.
+
+    Notes
+    -----
+    A probability of exactly 0 or 1 counts as 0.00001 or 0.99999; smaller and larger ones stay as
+    they are. Both columns of two classes enter the node models. Missing values count as the mean
+    or the most frequent category of the training rows.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.model_selection import cross_val_predict
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from caltree import PublishedCalibrationTree
+    >>> X, y = make_classification(1000, random_state=0)
+    >>> scores = cross_val_predict(GaussianNB(), X, y, method="predict_proba")
+    >>> tree = PublishedCalibrationTree().fit(X, y, scores=scores)
+    >>> tree.predict_proba(X, scores=scores).shape
+    (1000, 2)
+    """
+
+    title = "Published calibration tree"
+    scores_are_published = True
+
+    def __init__(
+        self,
+        *,
+        boosting_iterations: int | Literal["cv"] = "cv",
+        max_boosting_iterations: int = 200,
+        constant_scores: Literal["ignore", "frequencies"] = "ignore",
+        min_samples_split: int = 16,
+        min_samples_leaf: int = 2,
+        max_depth: int | None = None,
+        cv: Any = 5,
+        ccp_alpha: float | Literal["cv"] | None = "cv",
+        score_type: Literal["auto", "probability", "logit", "margin"] = "auto",
+        categorical_features: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.boosting_iterations = boosting_iterations
+        self.max_boosting_iterations = max_boosting_iterations
+        self.constant_scores = constant_scores
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.max_depth = max_depth
+        self.cv = cv
+        self.ccp_alpha = ccp_alpha
+        self.score_type = score_type
+        self.categorical_features = categorical_features
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _fit(self, X: Any, rows: TrainingRows) -> None:
+        dataset = self._make_dataset(X, rows, self.categorical_features)
+        folds = []
+        if self._needs_folds():
+            folds = make_folds(self.cv, rows.labels, rows.keep, self.random_state)
+        prunes = self._settings().needs_folds
+        engine = PublishedEngine(
+            dataset, folds, self._boosting(), prunes=prunes, n_jobs=self.n_jobs
+        )
+        fitted = fit_tree(engine, self._settings())
+        self.boosting_iterations_ = engine.iterations
+        self.boosting_rmse_ = engine.iteration_rmse
+        self.ccp_alpha_, self.ccp_path_ = fitted.ccp_alpha, fitted.ccp_path
+        fitted_rows = FittedRows.of(rows, take_fingerprint(rows, dataset.matrix))
+        self._set_fitted(fitted.model, fitted.selection, fitted_rows)
+
+    def _check_parameters(self) -> None:
+        if not is_cv(self.boosting_iterations):
+            check_count("boosting_iterations", self.boosting_iterations, 1, "'cv' or ")
+        check_count("max_boosting_iterations", self.max_boosting_iterations, 1)
+        check_choice("constant_scores", self.constant_scores, ("ignore", "frequencies"))
+        check_count("min_samples_split", self.min_samples_split, 2)
+        check_count("min_samples_leaf", self.min_samples_leaf, 1)
+        check_depth(self.max_depth)
+        check_alpha(self.ccp_alpha)
+        check_choice("score_type", self.score_type, SCORE_TYPES)
+        check_jobs(self.n_jobs)
+        if self._needs_folds():
+            check_cv(self.cv)
+
+    def _needs_folds(self) -> bool:
+        return self._settings().needs_folds or is_cv(self.boosting_iterations)
+
+    def _settings(self) -> Settings:
+        return Settings(
+            criteria=("gain_ratio",),
+            scoring="rmse",
+            ccp_alpha=self.ccp_alpha,
+            path_averaging=False,
+            do_no_harm=False,
+        )
+
+    def _boosting(self) -> Boosting:
+        iterations = self.boosting_iterations
+        return Boosting(
+            min_samples_split=float(self.min_samples_split),
+            min_samples_leaf=float(self.min_samples_leaf),
+            max_depth=depth_limit(self.max_depth),
+            iterations=None if is_cv(iterations) else int(iterations),
+            max_iterations=int(self.max_boosting_iterations),
+            frequencies=self.constant_scores == "frequencies",
+        )
+
+    def _chosen(self) -> dict[str, Any]:
+        return {"boosting_iterations": self.boosting_iterations_, "ccp_alpha": self.ccp_alpha_}
+
+    def _restore_chosen(self, chosen: dict[str, Any]) -> None:
+        if set(chosen) != {"boosting_iterations", "ccp_alpha"}:
+            raise ValueError(
+                "chosen of a stored tree must have the keys boosting_iterations and ccp_alpha"
+            )
+        iterations, alpha = chosen["boosting_iterations"], chosen["ccp_alpha"]
+        if type(iterations) is not int or (alpha is not None and not is_number(alpha)):
+            raise ValueError("chosen of a stored tree must hold numbers")
+        self.boosting_iterations_, self.ccp_alpha_ = iterations, alpha
+        self.boosting_rmse_ = None
+        self.ccp_path_ = None

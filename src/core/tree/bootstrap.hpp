@@ -1,0 +1,46 @@
+// Bagged trees: the rows of each, and what its splits gain on the others.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "data/data.hpp"
+#include "data/random.hpp"
+#include "tree/fitted_nodes.hpp"
+#include "tree/structure.hpp"
+
+namespace caltree {
+
+// As many rows as there are, drawn with replacement.
+struct Bootstrap {
+    std::vector<double> weights;  // one a row: its own, times how often it was drawn
+    std::vector<Row> in_bag, out_of_bag;
+};
+
+inline Bootstrap bootstrap(const Data& data, Random& random) {
+    const std::size_t n = data.n_rows();
+    Bootstrap result;
+    result.weights.assign(n, 0.0);
+    for (std::size_t draw = 0; draw < n; ++draw) result.weights[random.below(n)] += 1.0;
+    for (std::size_t i = 0; i < n; ++i) {
+        const Row row = static_cast<Row>(i);
+        (result.weights[i] > 0.0 ? result.in_bag : result.out_of_bag).push_back(row);
+        result.weights[i] *= data.weight(row);
+    }
+    return result;
+}
+
+// What a split gains on the rows that it was not made for; less than nothing, if it fits noise.
+inline void judge_splits(Structure& tree, const FittedNodes& models) {
+    for (std::size_t v = 0; v < tree.size(); ++v) {
+        if (tree.is_leaf(v)) continue;
+        tree.gain[v] = models.held_out_error[v];
+        for (std::int32_t b = 0; b < tree.n_children[v]; ++b) {
+            tree.gain[v] -=
+                models.held_out_error[static_cast<std::size_t>(tree.first_child[v] + b)];
+        }
+    }
+}
+
+}  // namespace caltree

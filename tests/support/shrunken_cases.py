@@ -1,0 +1,248 @@
+"""Random rows for trees of shrunken node models, and the trees of the core on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from caltree import _core
+
+from ..spec import shrunken as spec
+from .trees import finished
+
+NONE = np.empty(0, dtype=np.uint32)
+NO_LIMIT = 2**31
+
+
+# -- Random cases ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Case:
+    """Training data, encoded: category codes for nominal attributes, NaN where missing."""
+
+    X: np.ndarray
+    n_categories: np.ndarray
+    y: np.ndarray
+    n_classes: int
+    scores: np.ndarray
+    offset: np.ndarray | None
+    all_scores: bool
+    weights: np.ndarray | None
+    max_bins: int
+    fills: np.ndarray
+
+    @property
+    def rows(self) -> np.ndarray:
+        return np.arange(len(self.y), dtype=np.uint32)
+
+    def training(self) -> _core.Training:
+        return _core.Training(
+            self.X,
+            self.n_categories,
+            self.fills,
+            self.y.astype(np.uint16),
+            self.n_classes,
+            np.asfortranarray(self.scores),
+            self.weights,
+        )
+
+    def shrunken(self) -> _core.ShrunkenTraining:
+        offset = None if self.offset is None else np.asfortranarray(self.offset)
+        return _core.ShrunkenTraining(self.training(), offset, self.max_bins, self.all_scores)
+
+    def sample(self, *, with_scores: bool = False) -> spec.Sample:
+        weights = np.ones(len(self.y)) if self.weights is None else self.weights
+
+        def bin_numbers(values: np.ndarray) -> spec.Binned:
+            return spec.bin_numbers(values, weights, self.max_bins)
+
+        columns = [
+            spec.bin_categories(values, size) if size else bin_numbers(values)
+            for values, size in zip(self.X.T, self.n_categories, strict=True)
+        ]
+        if with_scores:
+            columns += [bin_numbers(values) for values in self.scores.T]
+        regressors = spec.make_regressors(
+            self.scores, self.offset, self.n_classes, weights, all_scores=self.all_scores
+        )
+        return spec.Sample(columns, regressors, self.y, weights)
+
+
+ATTRIBUTES = ["continuous", "rounded", "few categories", "many categories", "constant", "empty"]
+
+
+@st.composite
+def cases(draw: Callable[..., Any], largest: int = 100) -> Case:
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n = draw(st.sampled_from([3, 10, 40, largest // 2, largest, largest]))
+    m = draw(st.sampled_from([2, 2, 2, 3, 5]))
+    # The first attribute carries the signal.
+    kinds = [draw(st.sampled_from(ATTRIBUTES[:4]))]
+    kinds += draw(st.lists(st.sampled_from(ATTRIBUTES), max_size=3))
+    columns, sizes = zip(*[attribute(rng, kind, n) for kind in kinds], strict=True)
+    X = np.column_stack(columns)
+    X[rng.random(X.shape) < draw(st.sampled_from([0.0, 0.2, 0.4]))] = np.nan
+    if draw(st.booleans()):
+        # What ties exactly.
+        X = np.column_stack([X, X[:, :1] if sizes[0] else -X[:, :1]])
+        sizes = (*sizes, sizes[0])
+    evidence = np.round(1.5 * rng.standard_normal((n, m)), draw(st.sampled_from([1, 12])))
+    strength = draw(st.sampled_from([0.0, 3.0, 6.0]))
+    region = np.nan_to_num(X[:, 0], nan=rng.choice([-9.0, 9.0])) > np.nanmedian([0, *X[:, 0]])
+    truth = np.where(region[:, np.newaxis], 1.0, rng.uniform(-1, 1)) * evidence
+    truth[:, 0] += strength * region
+    y = np.argmax(truth + rng.gumbel(size=truth.shape), axis=1)
+    scores, offset = scores_and_offset(rng, evidence, draw(st.sampled_from(SCORES)))
+    return Case(
+        X=X,
+        n_categories=np.array(sizes, dtype=np.int32),
+        y=y,
+        n_classes=m,
+        scores=scores,
+        offset=offset,
+        all_scores=draw(st.booleans()),
+        weights=draw(st.sampled_from([None, None, "dyadic", "any"]).map(weights_of(rng, n))),
+        max_bins=draw(st.sampled_from([255, 255, 8, 3, 2])),
+        fills=np.array([float(rng.integers(0, size or 3)) for size in sizes]),
+    )
+
+
+def attribute(rng: np.random.Generator, kind: str, n: int) -> tuple[np.ndarray, int]:
+    """Values and the number of categories, 0 if numeric."""
+    if kind == "few categories":
+        size = int(rng.integers(1, 6))
+        return rng.integers(0, max(size - 1, 1), n).astype(float), size  # the last has no rows
+    if kind == "many categories":
+        size = int(rng.integers(9, 13))
+        return rng.integers(0, size, n).astype(float), size
+    values = {
+        "continuous": rng.standard_normal(n),
+        "rounded": np.round(rng.standard_normal(n), 1),
+        "constant": np.full(n, 7.0),
+        "empty": np.full(n, np.nan),
+    }
+    return values[kind], 0
+
+
+SCORES = ["log-odds", "log-odds", "each class", "margins", "two classifiers", "one constant"]
+
+
+def scores_and_offset(
+    rng: np.random.Generator, evidence: np.ndarray, kind: str
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Scores and what they say before any correction, as the calibrators hand them on."""
+    n, m = evidence.shape
+    logs = evidence - np.logaddexp.reduce(evidence, axis=1, keepdims=True)
+    odds = evidence[:, 1:] - evidence[:, :1]
+    offset = odds if m == 2 else logs
+    if kind == "log-odds" and m == 2:
+        return odds, offset
+    if kind == "margins":
+        return (odds if m == 2 else 3.0 * evidence - 7.0), None
+    if kind == "two classifiers":
+        return np.hstack([logs, logs + rng.standard_normal((n, m))]), offset
+    if kind == "one constant":
+        return np.hstack([logs, np.full((n, m), 0.3)]), offset
+    return logs, offset
+
+
+def weights_of(rng: np.random.Generator, n: int) -> Callable[[str | None], np.ndarray | None]:
+    """Of dyadic weights every sum is exact, so that sizes of branches cannot differ by rounding."""
+    kinds = {
+        None: None,
+        "dyadic": rng.choice([0.25, 0.5, 1.0, 2.0, 3.0], n),
+        "any": rng.gamma(1.0, size=n) + 1e-3,
+    }
+    return kinds.__getitem__
+
+
+limits = st.builds(
+    spec.Settings,
+    penalty=st.sampled_from([0.05, 0.05, 0.001, 1.0, 10.0]),
+    min_samples_split=st.sampled_from([2.0, 4.0, 4.0, 8.0, 40.0]),
+    min_samples_leaf=st.sampled_from([1.0, 2.0, 2.0, 7.5]),
+    max_depth=st.sampled_from([None, None, None, None, 0, 1, 3]),
+)
+
+
+# -- The core, and its nodes ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CoreTree:
+    structure: _core.Structure
+    models: _core.FittedNodes
+    arrays: dict[str, Any]
+
+
+def core_tree(
+    case: Case,
+    limits: spec.Settings,
+    rows: np.ndarray | None = None,
+    held_out: np.ndarray = NONE,
+    *,
+    log_loss: bool = False,
+) -> CoreTree:
+    structure, models = case.shrunken().grow(
+        case.rows if rows is None else rows,
+        held_out,
+        limits.penalty,
+        limits.min_samples_split,
+        limits.min_samples_leaf,
+        NO_LIMIT if limits.max_depth is None else limits.max_depth,
+        log_loss,
+    )
+    return CoreTree(structure, models, finished(structure, models))
+
+
+@dataclass(frozen=True)
+class CoreNode:
+    """A node of the core with the rows that reach it, found by following its arrays."""
+
+    index: int
+    parent: int
+    depth: int
+    rows: np.ndarray
+
+
+def core_nodes(case: Case, arrays: dict[str, Any]) -> Iterator[CoreNode]:
+    pending = [CoreNode(0, -1, 0, np.arange(len(case.y)))]
+    while pending:
+        node = pending.pop()
+        yield node
+        if arrays["attribute"][node.index] < 0:
+            continue
+        branch = branches(case, arrays, node.index, case.X[node.rows])
+        first = arrays["first_child"][node.index]
+        for child in range(arrays["n_children"][node.index]):
+            part = node.rows[branch == child]
+            pending.append(CoreNode(first + child, node.index, node.depth + 1, part))
+
+
+def branches(case: Case, arrays: dict[str, Any], node: int, X: np.ndarray) -> np.ndarray:
+    """The child to which each row goes, read from the arrays of a tree."""
+    attribute = arrays["attribute"][node]
+    values, size = X[:, attribute], case.n_categories[attribute]
+    missing = np.isnan(values)
+    if size == 0:
+        threshold = arrays["threshold"][node]
+        # The largest number stands for infinity: the second child is that of missing values alone.
+        all_known = threshold == np.finfo(float).max
+        branch = (values > (np.inf if all_known else threshold)).astype(int)
+    else:
+        table = arrays["branches"][arrays["table"][node] :][:size]
+        branch = table[np.where(missing, 0, values).astype(int)]
+    return np.where(missing, arrays["missing"][node], branch)
+
+
+def core_parameters(sample: spec.Sample, arrays: dict[str, Any], node: int) -> np.ndarray:
+    """The parameters of a node for scaled scores."""
+    unscaled = arrays["parameters"][node].reshape(sample.no_correction.shape)
+    slopes = unscaled[:, 1:] * sample.regressors.scale
+    centred = (unscaled[:, 1:] * sample.regressors.centre).sum(axis=1)
+    return np.column_stack([unscaled[:, 0] + centred, slopes])
