@@ -171,14 +171,15 @@ Units units_of(const Array<double>& units) {
 nb::object sums(const ChunkHandle& rows, const RowMajor<Node>& nodes, const Indices& first,
                 const Indices& of_node, const RowMajor<double>& parameters,
                 const Array<double>& centre, const Array<double>& scale, std::size_t per_state,
-                const Array<double>& units, bool log_loss) {
+                const Array<double>& units, bool log_loss, bool derivatives) {
     Sight sight = sight_of(rows, centre, scale, per_state);
     std::vector<Whole> result;
     {
         const nb::gil_scoped_release release;
         const Positions positions = positions_of(rows, nodes, first);
         const Slots slots = slots_of(first, of_node, parameters, sight);
-        result = Summing(rows.chunk(), sight, units_of(units), log_loss).sums(positions, slots);
+        Summing summing(rows.chunk(), sight, units_of(units), log_loss, derivatives);
+        result = summing.sums(positions, slots);
     }
     const SumsShape shape{sight.n_states(), sight.width()};
     return to_numpy(std::move(result), {parameters.shape(0), shape.size()});
@@ -349,7 +350,7 @@ void caltree::bind_histogram(nb::module_& m) {
              "codes"_a, "n_bins"_a, "labels"_a, "n_classes"_a, "scores"_a, "offset"_a.none(),
              "weights"_a.none(), "fold"_a);
     m.def("sums", &sums, "chunk"_a, "nodes"_a, "first"_a, "slot"_a, "parameters"_a, "centre"_a,
-          "scale"_a, "per_state"_a, "units"_a, "log_loss"_a);
+          "scale"_a, "per_state"_a, "units"_a, "log_loss"_a, "derivatives"_a = true);
     m.def("histograms", &histograms, "chunk"_a, "nodes"_a, "first"_a, "slot"_a, "parameters"_a,
           "centre"_a, "scale"_a, "per_state"_a, "units"_a, "classes"_a, "into"_a.noconvert());
     m.def("best_splits", &best_splits, "histograms"_a, "n_bins"_a, "numeric"_a, "n_states"_a,

@@ -134,6 +134,13 @@ class NodeFits {
         return to_numpy(std::move(result));
     }
 
+    // Whether any pending node may want derivatives at its trial.
+    bool wants_derivatives() const {
+        return std::any_of(fits_.begin(), fits_.end(), [](const NewtonFit& fit) {
+            return !fit.is_done() && fit.wants_derivatives();
+        });
+    }
+
     // Where the pending nodes would go next.
     nb::object trials() const {
         std::vector<double> result;
@@ -209,6 +216,7 @@ void caltree::bind_shrunken(nb::module_& m) {
             "parents"_a, "n_states"_a, "sees_all"_a, "penalty"_a, "is_root"_a, "weight"_a, "loss"_a,
             "gradient"_a, "hessian"_a, "noise"_a)
         .def("pending", &NodeFits::pending)
+        .def("wants_derivatives", &NodeFits::wants_derivatives)
         .def("trials", &NodeFits::trials)
         .def("parameters", &NodeFits::parameters)
         .def("take", &NodeFits::take, "loss"_a, "gradient"_a, "hessian"_a);

@@ -22,12 +22,15 @@ struct SumsShape {
 
 class Summing {
   public:
-    // `log_loss`: the error of held-out rows is their deviance, not the squared error.
-    Summing(const Chunk& chunk, Sight& sight, const Units& units, bool log_loss)
+    // `log_loss`: the error of held-out rows is their deviance, not the squared error. Without
+    // `derivatives` the sums of these are 0.
+    Summing(const Chunk& chunk, Sight& sight, const Units& units, bool log_loss,
+            bool derivatives = true)
         : chunk_(chunk),
           sight_(sight),
           units_(units),
           log_loss_(log_loss),
+          derivatives_(derivatives),
           shape_{sight.n_states(), sight.width()} {}
 
     std::vector<Whole> sums(const Positions& positions, const Slots& slots) {
@@ -81,6 +84,7 @@ class Summing {
         to[SumsShape::weight] += whole(weight, units_.plain);
         to[SumsShape::loss] += whole(weight * loss, units_.loss);
         to[SumsShape::deviance] += whole(weight * deviance(loss), units_.loss);
+        if (!derivatives_) return;
         to += SumsShape::first;
         for (std::size_t j = 0; j < shape_.n_states; ++j) {
             const double p = sight_.probability(i, j);
@@ -105,7 +109,7 @@ class Summing {
     const Chunk& chunk_;
     Sight& sight_;
     Units units_;
-    bool log_loss_;
+    bool log_loss_, derivatives_;
     SumsShape shape_;
     std::vector<std::size_t> slots_;  // of the rows in sight
     std::vector<Whole> result_;

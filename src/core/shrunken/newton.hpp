@@ -50,6 +50,8 @@ class NewtonFit {
 
     bool is_done() const { return done_; }
     const std::vector<double>& parameters() const { return parameters_; }
+    // Whether derivatives are wanted if the fit moves to the trial.
+    bool wants_derivatives() const { return is_root_ || steps_ + 1 < most_steps; }
     // Where the loss is asked for next.
     const std::vector<double>& trial() const { return trial_; }
 
