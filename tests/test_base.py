@@ -448,6 +448,6 @@ def test_the_bases_leave_to_the_calibrators_what_differs():
     base, scaling, local = Calibrator(), _GlobalCalibrator(), AttributeCalibrator()
     known = [base._check_parameters, base._state, partial(base._restore, {})]
     known += [partial(scaling.fit, X, Y, SCORES), partial(scaling._calibrate, SCORES)]
-    for ask in (*known, local._chosen, partial(local._restore_chosen, {})):
+    for ask in (*known, local._chosen_parameters, partial(local._restore_chosen, {})):
         with pytest.raises(NotImplementedError):
             ask()

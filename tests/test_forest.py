@@ -377,7 +377,7 @@ def test_rows_in_several_jobs_are_predicted_alike(monkeypatch):
     X, y, scores = make_rows(300)
     forest = few(n_jobs=2).fit(X, y, scores)
     expected = forest.predict_proba(X, scores)
-    monkeypatch.setattr("caltree._model_base._ROWS_A_JOB", 7)
+    monkeypatch.setattr("caltree._model_base._VISITS_A_JOB", 7 * forest.model_.n_trees)
     assert np.array_equal(forest.predict_proba(X, scores), expected)
 
 

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._fitted import storage
 from ._fitted.fingerprint import Fingerprint, calibration_hashes
+from ._fitted.json_values import check_width, read_score_type
 from ._inputs.arrays import Floats
 from ._inputs.scores import ScoreType
 from ._inputs.training_rows import TrainingRows, check_training_rows
@@ -202,6 +203,15 @@ class Calibrator(BaseEstimator):
     def _restore(self, state: dict[str, Any]) -> None:
         """Take over the values of `_state`, or raise a ValueError; `classes_` is there already."""
         raise NotImplementedError
+
+    def _restore_scores(self, state: dict[str, Any]) -> None:
+        """Take over the type and the number of the scores, or raise a ValueError."""
+        check_width(state["n_scores"], len(self.classes_))
+        self.n_scores_, self.score_type_ = state["n_scores"], read_score_type(state)
+
+    def _set_rows(self, rows: FittedRows) -> None:
+        self.classes_, self.score_type_ = rows.classes, rows.score_type
+        self.n_scores_, self.fingerprint_ = rows.n_scores, rows.fingerprint
 
     def _check_rows(
         self, X: Any, y: Any, scores: Any, sample_weight: Any, score_type: str

@@ -11,8 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._base import Calibrator, FittedRows
 from ._fitted import storage
-from ._fitted.json_values import check_width, read_score_type
-from ._fitted.model import FittedModel
+from ._fitted.model import WEIGHT_ROUNDING, FittedModel
 from ._fitted.segments import segment_table
 from ._fitted.selection import Selection
 from ._fitted.text import tree_text
@@ -20,16 +19,14 @@ from ._inputs import attributes
 from ._inputs.arrays import Floats
 from ._inputs.attributes import Attributes
 from ._inputs.labels import check_weights, known_labels
-from ._inputs.parameters import check_count
+from ._inputs.parameters import check_count, check_depth
 from ._inputs.scores import ScoreKind, as_score_matrix
 from ._inputs.tables import read_table
 from ._inputs.training_rows import TrainingRows
 from ._training.dataset import Dataset
 
-# Rows that a thread predicts at a time.
-_ROWS_A_JOB = 20_000
-# Weights that differ by less than this are equal.
-_ROUNDING = 1e-9
+# Rows times trees that a thread predicts at a time: less is done before threads have started.
+_VISITS_A_JOB = 2_000_000
 
 
 class AttributeCalibrator(Calibrator):
@@ -111,9 +108,10 @@ class AttributeCalibrator(Calibrator):
     def _predict_in_threads(
         self, matrix: Floats, scores: Floats, log_odds: Floats | None
     ) -> Floats:
-        if len(matrix) <= _ROWS_A_JOB or self.n_jobs in (None, 1):
+        size = -(-_VISITS_A_JOB // self.model_.n_trees)
+        if len(matrix) <= size or self.n_jobs in (None, 1):
             return self.model_.probabilities(matrix, scores, log_odds)
-        rows = [slice(i, i + _ROWS_A_JOB) for i in range(0, len(matrix), _ROWS_A_JOB)]
+        rows = [slice(begin, begin + size) for begin in range(0, len(matrix), size)]
         jobs = (
             delayed(self.model_.probabilities)(
                 matrix[some],
@@ -221,8 +219,7 @@ class AttributeCalibrator(Calibrator):
     ) -> None:
         """Take over what was fitted to some rows."""
         self.model_, self.selection_ = model, selection
-        self.classes_, self.score_type_ = rows.classes, rows.score_type
-        self.n_scores_, self.fingerprint_ = rows.n_scores, rows.fingerprint
+        self._set_rows(rows)
         self._set_features()
 
     def _set_features(self) -> None:
@@ -233,19 +230,19 @@ class AttributeCalibrator(Calibrator):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
-    def _chosen(self) -> dict[str, Any]:
+    def _chosen_parameters(self) -> dict[str, Any]:
         """Return the chosen parameters as plain values."""
         raise NotImplementedError
 
     def _restore_chosen(self, chosen: dict[str, Any]) -> None:
-        """Take over the values of `_chosen`, or raise a ValueError."""
+        """Take over the values of `_chosen_parameters`, or raise a ValueError."""
         raise NotImplementedError
 
     def _state(self) -> dict[str, Any]:
         return {
             "score_type": self.score_type_,
             "n_scores": self.n_scores_,
-            "chosen": self._chosen(),
+            "chosen": self._chosen_parameters(),
             "selection": None if self.selection_ is None else self.selection_.to_dict(),
             "model": self.model_.to_dict(),
         }
@@ -253,10 +250,7 @@ class AttributeCalibrator(Calibrator):
     def _restore(self, state: dict[str, Any]) -> None:
         keys = {"score_type", "n_scores", "chosen", "selection", "model"}
         storage.check_state(state, keys)
-        n_classes = len(self.classes_)
-        self.score_type_ = read_score_type(state)
-        check_width(state["n_scores"], n_classes)
-        self.n_scores_ = state["n_scores"]
+        self._restore_scores(state)
         self.model_ = FittedModel.from_dict(state["model"])
         selection = state["selection"]
         self.selection_ = None if selection is None else Selection.from_dict(selection)
@@ -283,7 +277,7 @@ class AttributeCalibrator(Calibrator):
             raise ValueError("margins of a stored calibrator cannot be left uncalibrated")
         if self.selection_ is not None:
             said = self.selection_.uncalibrated_weight
-            if abs(said - left) > _ROUNDING:
+            if abs(said - left) > WEIGHT_ROUNDING:
                 raise ValueError(
                     f"a stored calibrator gives uncalibrated probabilities the weight {left:g}, "
                     f"but selection says {said:g}"
@@ -372,8 +366,7 @@ class TreeCalibrator(AttributeCalibrator):
         |   F[1] =  1.62 + 0.50 S[1]
         """
         check_is_fitted(self)
-        if max_depth is not None:
-            check_count("max_depth", max_depth, 0, "None or ")
+        check_depth(max_depth)
         check_count("decimals", decimals, 0)
         text = tree_text(self.model_, self.classes_.tolist(), max_depth, decimals)
         return text if self.selection_ is None else f"{self.selection_.to_text()}\n{text}"

@@ -184,7 +184,7 @@ class CalibrationForest(AttributeCalibrator):
             do_no_harm=bool(self.do_no_harm),
         )
 
-    def _chosen(self) -> dict[str, Any]:
+    def _chosen_parameters(self) -> dict[str, Any]:
         return {}
 
     def _restore_chosen(self, chosen: dict[str, Any]) -> None:

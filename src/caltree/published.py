@@ -202,7 +202,7 @@ class PublishedCalibrationTree(TreeCalibrator):
             frequencies=self.constant_scores == "frequencies",
         )
 
-    def _chosen(self) -> dict[str, Any]:
+    def _chosen_parameters(self) -> dict[str, Any]:
         return {"boosting_iterations": self.boosting_iterations_, "ccp_alpha": self.ccp_alpha_}
 
     def _restore_chosen(self, chosen: dict[str, Any]) -> None:

@@ -9,9 +9,9 @@ import numpy as np
 from scipy.special import expit, log_expit, softmax
 from sklearn.utils.validation import check_is_fitted
 
-from ._base import Calibrator, take_fingerprint
+from ._base import Calibrator, FittedRows, take_fingerprint
 from ._fitted import storage
-from ._fitted.json_values import check_width, read_numbers, read_score_type
+from ._fitted.json_values import read_numbers
 from ._inputs.arrays import Floats, Mask
 from ._inputs.indexing import count_rows
 from ._inputs.parameters import check_choice
@@ -61,10 +61,7 @@ class _GlobalCalibrator(Calibrator):
         rows = self._check_rows(X, y, scores, sample_weight, option)
         fitted = self._fit(rows)
         self.__dict__.update(fitted)
-        self.classes_ = rows.classes
-        self.score_type_ = rows.score_type
-        self.n_scores_ = rows.scores.shape[1]
-        self.fingerprint_ = take_fingerprint(rows)
+        self._set_rows(FittedRows.of(rows, take_fingerprint(rows)))
         return self
 
     def predict_proba(self, X: Any, scores: Any) -> Floats:
@@ -89,7 +86,6 @@ class _GlobalCalibrator(Calibrator):
         return self._calibrate(matrix)
 
     def _check_parameters(self) -> None:
-        """Refuse parameters that `fit` would refuse, before there are any data."""
         check_choice("score_type", getattr(self, "score_type", "auto"), SCORE_TYPES)
 
     def _fit(self, rows: TrainingRows) -> dict[str, Any]:
@@ -102,11 +98,6 @@ class _GlobalCalibrator(Calibrator):
 
     def _state(self) -> dict[str, Any]:
         return {"score_type": self.score_type_, "n_scores": self.n_scores_}
-
-    def _restore(self, state: dict[str, Any]) -> None:
-        check_width(state["n_scores"], len(self.classes_))
-        self.n_scores_ = state["n_scores"]
-        self.score_type_ = read_score_type(state)
 
     def _kind(self) -> ScoreKind:
         return ScoreKind(len(self.classes_), self.score_type_)
@@ -188,7 +179,7 @@ class PlattScaling(_GlobalCalibrator):
 
     def _restore(self, state: dict[str, Any]) -> None:
         storage.check_state(state, {"score_type", "n_scores", "slopes", "intercepts"})
-        super()._restore(state)
+        self._restore_scores(state)
         for name in ("slopes", "intercepts"):
             numbers = read_numbers(state, name, np.float64, 1)
             if len(numbers) != self._n_columns() or np.abs(numbers).max() > LARGEST_COEFFICIENT:
@@ -259,7 +250,7 @@ class IsotonicScaling(_GlobalCalibrator):
 
     def _restore(self, state: dict[str, Any]) -> None:
         storage.check_state(state, {"score_type", "n_scores", "thresholds", "values"})
-        super()._restore(state)
+        self._restore_scores(state)
         names = ("thresholds", "values")
         for name in names:
             columns = state[name]
@@ -317,7 +308,7 @@ class IdentityCalibrator(_GlobalCalibrator):
 
     def _restore(self, state: dict[str, Any]) -> None:
         storage.check_state(state, {"score_type", "n_scores"})
-        super()._restore(state)
+        self._restore_scores(state)
 
 
 def _rise_together(thresholds: Floats, values: Floats) -> bool:

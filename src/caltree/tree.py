@@ -7,7 +7,6 @@ from typing import Any, Literal
 from ._base import FittedRows, take_fingerprint
 from ._fitted.json_values import is_number
 from ._fitted.selection import SCORINGS
-from ._histogram.in_process import make_histogram_engine
 from ._inputs.folds import make_folds
 from ._inputs.parameters import (
     check_alpha,
@@ -206,6 +205,9 @@ class CalibrationTree(TreeCalibrator):
         """Return the engine for so many rows, and what is to be remembered of them."""
         settings = self._settings()
         if self._uses_histograms(len(rows.labels)):
+            # Imported here: importing caltree shall not take its time.
+            from ._histogram.in_process import make_histogram_engine
+
             engine, fingerprint = make_histogram_engine(
                 X,
                 rows,
@@ -270,7 +272,7 @@ class CalibrationTree(TreeCalibrator):
             max_bins=int(self.max_bins),
         )
 
-    def _chosen(self) -> dict[str, Any]:
+    def _chosen_parameters(self) -> dict[str, Any]:
         return {"criterion": self.criterion_, "ccp_alpha": self.ccp_alpha_}
 
     def _restore_chosen(self, chosen: dict[str, Any]) -> None:

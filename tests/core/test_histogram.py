@@ -141,8 +141,8 @@ def cases(draw: Callable[..., Any]) -> Case:
     )
 
 
-def node_sums(case: Case, asked: AskedNodes) -> np.ndarray:
-    return add_up(NodeSums(asked), case.plan, [(case.chunk, case.nodes)])
+def node_sums(case: Case, asked: AskedNodes, derivatives: bool = True) -> np.ndarray:
+    return add_up(NodeSums(asked, derivatives), case.plan, [(case.chunk, case.nodes)])
 
 
 def search(
@@ -365,15 +365,27 @@ def least_penalised_deviance(sample, rows, parent, penalty):
 def fitted_to_trees(case, penalty):
     """Of every node, the parameters of the root of its tree: nodes of a tree share a slot."""
 
-    def ask(slots, parameters):
+    def ask(slots, parameters, derivatives):
         slot = np.full(case.first[-1], -1, dtype=np.int32)
         for number, tree in enumerate(slots):
             slot[case.first[tree] : case.first[tree + 1]] = number
-        return node_sums(case, AskedNodes(case.first, slot, parameters))
+        return node_sums(case, AskedNodes(case.first, slot, parameters), derivatives)
 
     nothing = np.zeros((3, case.plan.scale.n_parameters))
     roots, _ = fit_node_models(nothing, True, case.plan, penalty, ask)
     return roots[[tree for tree, _ in case.places]]
+
+
+@examples(12)
+@given(cases())
+def test_sums_without_derivatives_are_otherwise_the_same(case):
+    asked = case.asked([0, 3, 5])
+    full, short = (Sums.of(node_sums(case, asked, wanted), case.plan) for wanted in (True, False))
+    for name in ("weight", "loss", "deviance", "held_out"):
+        assert np.array_equal(getattr(full, name), getattr(short, name)), name
+    assert full.hessian.any() or not full.weight.any()
+    assert not short.gradient.any()
+    assert not short.hessian.any()
 
 
 @examples(12)
@@ -382,12 +394,13 @@ def test_node_models_have_the_least_penalised_deviance(case, penalty, is_root):
     sample = case.sample
     parents = np.zeros_like(case.parameters) if is_root else fitted_to_trees(case, penalty)
 
-    def ask(slots, parameters):
-        return node_sums(case, replace(case.asked(slots.tolist()), parameters=parameters))
+    def ask(slots, parameters, derivatives):
+        asked = replace(case.asked(slots.tolist()), parameters=parameters)
+        return node_sums(case, asked, derivatives)
 
     fits, sums = fit_node_models(parents, is_root, case.plan, penalty, ask)
-    again = Sums.of(ask(np.arange(6), fits), case.plan)
-    for name in ("weight", "loss", "deviance", "held_out", "gradient", "hessian"):
+    again = Sums.of(ask(np.arange(6), fits, False), case.plan)
+    for name in ("weight", "loss", "deviance", "held_out"):
         found, expected = getattr(sums, name), getattr(again, name)
         np.testing.assert_allclose(found, expected, rtol=1e-12, err_msg=name)
     for slot in (0, 3, 5):

@@ -114,7 +114,10 @@ def chain(splits):
 def test_conditions_on_one_attribute_are_merged(splits, last, before_last):
     tree = chain(splits)
     found = words.regions(tree, NO_GAPS)
-    texts = [words.joined(words.conditions(found[node], tree.attributes.columns)) for node in found]
+    texts = [
+        words.join_conditions(words.conditions(found[node], tree.attributes.columns))
+        for node in found
+    ]
     assert texts[-1] == last
     assert before_last is None or texts[-2] == before_last
 
@@ -129,7 +132,10 @@ def test_a_branch_is_the_last_condition_alone():
 def test_missing_values_at_hand_are_told_of_even_if_training_had_none():
     tree = chain([(0, 3.0, None), (0, 5.0, None)])
     found = words.regions(tree, np.array([True, False]))
-    texts = [words.joined(words.conditions(found[node], tree.attributes.columns)) for node in found]
+    texts = [
+        words.join_conditions(words.conditions(found[node], tree.attributes.columns))
+        for node in found
+    ]
     assert texts == ["all rows", "a <= 3 or missing", "a > 3", "3 < a <= 5", "a > 5"]
 
 
@@ -162,8 +168,8 @@ def test_the_words_divide_the_rows_as_the_tree_does(make, seed):
 
 
 def test_words_of_all_rows():
-    assert words.joined([]) == "all rows"
-    assert words.joined(["a > 1", "b = x"]) == "a > 1 and b = x"
+    assert words.join_conditions([]) == "all rows"
+    assert words.join_conditions(["a > 1", "b = x"]) == "a > 1 and b = x"
     assert not math.isnan(Limits().low)
 
 

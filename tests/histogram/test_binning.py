@@ -11,7 +11,6 @@ from hypothesis.extra import numpy as hnp
 
 from caltree import _core
 from caltree._histogram.binning import (
-    MOST_BINS,
     Bins,
     as_floats,
     cuts_between,
@@ -19,6 +18,7 @@ from caltree._histogram.binning import (
     quantile_cuts,
     sample_step,
 )
+from caltree._inputs.parameters import MOST_BINS
 
 from ..support.default_trees import noise, rows_with_shift
 from ..support.histogram_cases import chunks_of, examples, fixed_histogram_tree

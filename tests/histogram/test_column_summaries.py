@@ -23,7 +23,7 @@ from caltree._histogram.summaries import (
     learn_bins,
     merge_summaries,
 )
-from caltree._inputs.indexing import slice_rows
+from caltree._inputs.indexing import take_rows
 
 from ..support.histogram_cases import chunks_of, examples, histogram_tree
 from ..support.trees import make_frame
@@ -35,7 +35,7 @@ def summarise(X, max_bins=255, keep=None, weights=None, nominal=None):
 
 def cut_up(X, n_parts):
     borders = np.linspace(0, len(X), n_parts + 1).astype(int)
-    return [slice_rows(X, a, b) for a, b in pairwise(borders)]
+    return [take_rows(X, slice(a, b)) for a, b in pairwise(borders)]
 
 
 # Summaries
@@ -226,7 +226,7 @@ def rows_of(table):
 @pytest.mark.parametrize(("begin", "end"), [(0, 10), (3, 7), (9, 10)])
 def test_slices_of_any_table_are_tables(name, begin, end):
     table = TABLES[name]
-    part = slice_rows(table, begin, end)
+    part = take_rows(table, slice(begin, end))
     if name == "numpy":
         assert np.shares_memory(part, table)
         assert part.tolist() == table.tolist()[begin:end]
@@ -238,7 +238,7 @@ def test_slices_of_any_table_are_tables(name, begin, end):
 
 def test_columns_of_one_name_can_be_sliced():
     frame = pd.DataFrame(np.arange(12).reshape(6, 2), columns=["a", "a"])
-    assert slice_rows(frame, 2, 4).to_numpy().tolist() == [[4, 5], [6, 7]]
+    assert take_rows(frame, slice(2, 4)).to_numpy().tolist() == [[4, 5], [6, 7]]
 
 
 def test_what_can_only_be_made_an_array_of_is_sliced_as_one():
@@ -246,4 +246,4 @@ def test_what_can_only_be_made_an_array_of_is_sliced_as_one():
         def __array__(self, dtype=None, copy=None):
             return np.arange(8.0).reshape(4, 2)
 
-    assert slice_rows(Rows(), 1, 3).tolist() == [[2.0, 3.0], [4.0, 5.0]]
+    assert take_rows(Rows(), slice(1, 3)).tolist() == [[2.0, 3.0], [4.0, 5.0]]

@@ -339,8 +339,8 @@ def test_unseen_categories_become_the_most_frequent():
 
 def test_the_width_must_agree():
     attributes, _ = learn(np.ones((2, 4)))
-    with pytest.raises(ValueError, match=r"^rows has 3 attributes, .* fitted with 4$"):
-        attributes.encode(np.ones((2, 3)), "rows")
+    with pytest.raises(ValueError, match=r"^X has 3 attributes, .* fitted with 4$"):
+        attributes.encode(np.ones((2, 3)))
 
 
 def test_kinds_must_agree():

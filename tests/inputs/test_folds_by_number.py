@@ -7,8 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caltree._histogram.in_process import folds_by_number, given_folds
-from caltree._inputs.folds import IN_NO_FOLD, check_folds, hashed_folds, judged_folds, seed_of
+from caltree._histogram.in_process import given_folds
+from caltree._inputs.folds import (
+    IN_NO_FOLD,
+    check_folds,
+    folds_by_number,
+    hashed_folds,
+    judged_folds,
+    seed_of,
+)
 
 from ..support.default_trees import fitted
 from ..support.histogram_cases import examples, histogram_tree

@@ -236,7 +236,7 @@ def test_costs_in_sum_are_of_what_was_measured(store):
     assert table.rows == [
         ["naive Bayes", 18.0, 1, 32, pytest.approx(0.5)],
         ["SVMs with RBF kernels", 54.0, 2, 32, pytest.approx(3.0)],
-        ["no calibration", 0.0, 1, 128, 0.0],
+        ["uncalibrated", 0.0, 1, 128, 0.0],
         ["PCT", pytest.approx(4.2), 3, 128, pytest.approx(0.35)],
         ["everything", None, 3, 128, pytest.approx(3.85)],
     ]

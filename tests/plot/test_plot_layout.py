@@ -14,7 +14,7 @@ sizes = st.tuples(st.floats(1, 300), st.floats(1, 300))
 def grown(children):
     return st.builds(
         lambda size, label_size, below: Box(
-            0, "", "x", 0.0, children=below, size=size, label_size=label_size
+            "", "x", 0.0, children=below, size=size, label_size=label_size
         ),
         sizes,
         sizes,

@@ -335,8 +335,8 @@ def test_a_tree_too_large_for_a_picture_is_refused():
 
 
 def test_a_picture_too_large_for_a_file_is_refused():
-    leaves = [Box(0, "a line\n" * 80, "> 1", 1.0) for _ in range(20)]
-    root = Box(0, "x", "", 0.0, children=leaves)
+    leaves = [Box("a line\n" * 80, "> 1", 1.0) for _ in range(20)]
+    root = Box("x", "", 0.0, children=leaves)
     with pytest.raises(ValueError, match=r"tree has 20 leaves .* a picture of \d+ by \d{3} inches"):
         draw_new(root, "", ("right",))
     assert no_figure_is_open()

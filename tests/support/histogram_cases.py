@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 from unittest.mock import patch
 
@@ -17,7 +16,6 @@ from scipy.special import softmax
 
 from caltree import CalibrationTree
 from caltree._histogram import binning, in_process
-from caltree._histogram.in_process import bin_table
 
 from .default_trees import fitted
 from .trees import FIXED
@@ -45,9 +43,8 @@ def fixed_histogram_tree(**params: Any) -> CalibrationTree:
 @contextmanager
 def chunks_of(n_rows: int, sample_rows: int | None = None) -> Iterator[None]:
     """Within it, chunks have so many rows, and quantiles are those of about so many."""
-    in_chunks = partial(bin_table, chunk_rows=n_rows)
     with (
-        patch.object(in_process, "bin_table", in_chunks),
+        patch.multiple(in_process, _FEWEST_ROWS=n_rows, _MOST_ROWS=n_rows),
         patch.object(binning, "SAMPLE_ROWS", sample_rows or binning.SAMPLE_ROWS),
     ):
         yield

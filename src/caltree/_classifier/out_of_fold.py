@@ -15,7 +15,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from .._inputs.arrays import Classes, Floats, Mask, Rows
 from .._inputs.folds import split_rows
 from .._inputs.indexing import count_rows, take_columns, take_rows
-from .._inputs.parameters import check_count
+from .._inputs.parameters import check_count, is_whole
 from .estimators import tags_of
 from .response import Method, class_scores
 
@@ -114,7 +114,7 @@ def make_folds(
 
     A number of folds is stratified, and keeps groups together if there are any.
     """
-    if isinstance(cv, Integral) and not isinstance(cv, bool):
+    if is_whole(cv):
         return _split_stratified(
             check_count("cv", cv, 2), labels, np.flatnonzero(keep), split_params
         )

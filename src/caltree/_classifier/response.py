@@ -42,26 +42,8 @@ def check_scores(
 ) -> Floats:
     """Check what a classifier returned, and give it one column for each of `classes`.
 
-    Margins of two classes stay one column, that of the second. A class that the classifier does
-    not know has the probability 0, or the lowest of all margins.
-
-    Parameters
-    ----------
-    values : array-like
-        The return value of the classifier's `method`.
-    known : ndarray
-        The classes that the classifier knows.
-    classes : ndarray
-        All classes, sorted.
-    method : {"predict_proba", "decision_function"}
-        The response method.
-    name : str
-        The name of the classifier; used in messages.
-
-    Returns
-    -------
-    ndarray of shape (n, 1) or (n, m)
-        The scores.
+    Margins of two classes stay one column, that of the second. A class that is not among the
+    `known` ones of the classifier has the probability 0, or the lowest of all margins.
     """
     matrix = _as_matrix(values, method, f"{name}.{method}")
     if matrix.shape[1] not in (len(known), 1 if len(known) == 2 else 0):
@@ -102,7 +84,7 @@ def _two_columns(values: Floats, method: Method) -> Floats:
     return np.hstack([1.0 - values if method == "predict_proba" else -values, values])
 
 
-def combined_score_type(methods: Sequence[Method], combine: str) -> ScoreType:
+def combined_score_type(methods: Sequence[Method], combine: str = "side_by_side") -> ScoreType:
     """The type of the scores of several classifiers together."""
     if "decision_function" not in methods:
         return "probability"

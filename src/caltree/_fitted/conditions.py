@@ -47,13 +47,8 @@ def short(name: Any) -> str:
 def regions(tree: FittedModel, gaps: Mask) -> dict[int, dict[int, Limits]]:
     """Return the limits of every node, by attribute, in the order in which they are met.
 
-    Parameters
-    ----------
-    tree : FittedModel
-        The tree.
-    gaps : ndarray of bool
-        The attributes of which values are missing in the rows at hand: where these go is told
-        even if there were none in training.
+    `gaps` are the attributes of which values are missing in the rows at hand: where these go is
+    told even if there were none in training.
     """
     found: dict[int, dict[int, Limits]] = {0: {}}
     for node in range(tree.n_nodes):
@@ -65,19 +60,7 @@ def regions(tree: FittedModel, gaps: Mask) -> dict[int, dict[int, Limits]]:
 def branches(
     tree: FittedModel, node: int, gaps: Mask | None = None, *, spell: Spelling = short
 ) -> list[str]:
-    """Return the condition of each child of a node.
-
-    Parameters
-    ----------
-    tree : FittedModel
-        The tree.
-    node : int
-        The node.
-    gaps : ndarray of bool, optional
-        As for :func:`regions`; none by default.
-    spell : callable, optional
-        Writes names and categories; :func:`short` by default.
-    """
+    """Return the condition of each child of a node; `spell` writes names and categories."""
     column = tree.attributes.columns[tree.attribute[node]]
     if gaps is None:
         gaps = np.zeros(len(tree.attributes.columns), dtype=bool)
@@ -95,9 +78,7 @@ def _children(
     categories = tree.attributes.columns[attribute].categories
     for branch in range(int(tree.n_children[node])):
         if categories:
-            begin = int(tree.table[node])
-            taken = tree.branches[begin : begin + len(categories)] == branch
-            left = frozenset(np.flatnonzero(taken).tolist())
+            left = frozenset(np.flatnonzero(tree.branches_of(node) == branch).tolist())
             if before.categories is not None:
                 left &= before.categories
             limits = replace(before, categories=left, is_known=bool(left))
@@ -129,7 +110,7 @@ def with_short_names(column: Attribute) -> Attribute:
     return replace(column, name=short(column.name), categories=categories)
 
 
-def joined(parts: Sequence[str]) -> str:
+def join_conditions(parts: Sequence[str]) -> str:
     """Join conditions to one sentence."""
     return " and ".join(parts) or _EVERYTHING
 
@@ -166,11 +147,11 @@ def _of_categories(name: str, every: Sequence[str], left: frozenset[int] | None)
     if len(inside) == 1:
         return f"{name} = {inside[0]}"
     if 0 < len(outside) <= _MOST_EXCLUDED < len(inside):
-        return f"{name} other than {_listed(outside)}"
-    return f"{name} in {_listed(inside)}"
+        return f"{name} other than {_list_values(outside)}"
+    return f"{name} in {_list_values(inside)}"
 
 
-def _listed(values: list[str]) -> str:
+def _list_values(values: list[str]) -> str:
     if len(values) > _MOST_CATEGORIES:
         values = [*values[:_MOST_CATEGORIES], f"{len(values) - _MOST_CATEGORIES} more"]
     return ", ".join(values)

@@ -41,28 +41,21 @@ _ENOUGH = 30
 
 @dataclass(frozen=True)
 class Overlap:
-    """How many of some rows are training rows, by a fingerprint of these.
-
-    Attributes
-    ----------
-    status : str
-        "seen" if a relevant share of them are training rows, "not seen" if not, "cannot tell" if
-        they are too few or their contents say too little.
-    checked : int
-        The number of rows with hashes small enough to look up.
-    found : int
-        The number of these that have the contents of a training row.
-    by_chance : float
-        The share of fresh rows that would have the contents of a training row by chance.
-    share : float
-        The estimated share of training rows.
-    """
+    """How many of some rows are training rows, by a fingerprint of these."""
 
     status: str
+    """Whether a relevant share of them are training rows: "seen", "not seen" or "cannot tell".
+
+    One cannot tell if they are too few or their contents say too little.
+    """
     checked: int
+    """Rows with hashes small enough to look up."""
     found: int
+    """Those of them that have the contents of a training row."""
     by_chance: float
+    """The share of fresh rows that would have the contents of a training row by chance."""
     share: float
+    """The estimated share of training rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,21 +91,14 @@ class SmallestHashes:
 
 @dataclass(frozen=True, eq=False)
 class Fingerprint:
-    """The smallest hashes of the contents of rows.
-
-    Attributes
-    ----------
-    hashes : ndarray of uint64
-        The 256 smallest, or all there are; distinct and sorted.
-    rows : int
-        The number of rows with these hashes.
-    single : int
-        The number of hashes that only one row has.
-    """
+    """The smallest hashes of the contents of rows."""
 
     hashes: Hashes
+    """The 256 smallest, or all there are; distinct and sorted."""
     rows: int
+    """The number of rows with these hashes."""
     single: int
+    """The number of hashes that only one row has."""
 
     @classmethod
     def of(cls, hashes: Hashes) -> Fingerprint:
@@ -180,24 +166,7 @@ class Fingerprint:
 def calibration_hashes(
     matrix: Floats | None, labels: npt.NDArray[Any], scores: Floats, kind: ScoreKind
 ) -> Hashes:
-    """Hash the rows that a calibrator is fitted to.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (n, d) or None
-        The encoded attributes; None if they are ignored.
-    labels : ndarray of shape (n,)
-        The class indices.
-    scores : ndarray
-        The matrix of scores.
-    kind : ScoreKind
-        The kind of the scores.
-
-    Returns
-    -------
-    ndarray of uint64
-        One hash a row.
-    """
+    """Hash the rows that a calibrator is fitted to; without `matrix`, it ignores attributes."""
     if scores.shape[1] == kind.n_classes == 2 and kind.score_type == "probability":
         scores = scores[:, 1:]  # so that one column or both give the same hash
     with np.errstate(over="ignore"):
@@ -209,20 +178,7 @@ def calibration_hashes(
 
 
 def table_hashes(X: Any, labels: npt.NDArray[Any]) -> Hashes | None:
-    """Hash the rows of any table and their labels.
-
-    Parameters
-    ----------
-    X : table or list of str
-        The attributes.
-    labels : ndarray of shape (n,)
-        The class indices.
-
-    Returns
-    -------
-    ndarray of uint64 or None
-        One hash a row; None if the rows cannot be read.
-    """
+    """Hash the rows of any table, or texts, and their class indices; None if it cannot be read."""
     try:
         columns = list(_contents(X))
     except (TypeError, ValueError):

@@ -11,16 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from .._inputs.arrays import Floats
+from .._inputs.arrays import Floats, Indices
 from .._inputs.attributes import Attributes
 from .json_values import read_numbers
-
-Indices = npt.NDArray[np.int32]
 
 # The threshold of a split that divides missing values from all others.
 ONLY_MISSING = _core.only_missing
 # Weights that differ by less than this are equal.
-_ROUNDING = 1e-9
+WEIGHT_ROUNDING = 1e-9
 # Larger parameters cannot come from fitting; with scores of at most 1e100 these stay finite.
 _LARGEST_PARAMETER = 1e200
 
@@ -130,35 +128,12 @@ class FittedModel(Arrays):
     ) -> FittedModel:
         """Put trees that the core has grown one after the other.
 
-        Parameters
-        ----------
-        attributes : Attributes
-            The attributes the trees split on.
-        trees : sequence of dict
-            Arrays from the core. Node models have the parameters of each log-odds, or, as the
-            published ones of two classes, those of each class.
-        n_classes, n_scores : int
-            The number of classes, and of scores as node models see them.
-        corrects_scores : bool
-            Whether the node models correct the uncalibrated log-odds.
+        Their node models have the parameters of each log-odds, or, as the published ones of two
+        classes, those of each class. `n_scores` are the scores as node models see them.
         """
-        n_nodes = np.cumsum([0, *(len(tree["attribute"]) for tree in trees)])
-        n_branches = np.cumsum([0, *(len(tree["branches"]) for tree in trees)])
-        columns: dict[str, list[Any]] = {name: [] for name in (*_PER_NODE, "branches")}
-        for tree, node, branch in zip(trees, n_nodes, n_branches, strict=False):
-            moved = {
-                **tree,
-                "first_child": np.where(tree["first_child"] < 0, -1, tree["first_child"] + node),
-                "table": np.where(tree["table"] < 0, -1, tree["table"] + branch),
-            }
-            for name, parts in columns.items():
-                parts.append(moved[name])
-        arrays: dict[str, Any] = {
-            name: np.concatenate(parts).astype(_ARRAYS[name][0], copy=False)
-            for name, parts in columns.items()
-        }
+        arrays = trees[0] if len(trees) == 1 else _join(trees)
         n_states = 1 if n_classes == 2 else n_classes
-        parameters: Any = arrays.pop("parameters").reshape(int(n_nodes[-1]), -1)
+        parameters = arrays["parameters"]
         if n_states == 1 and parameters.shape[1] == 2 * (1 + n_scores):
             # Of two classes the difference is all that counts.
             parameters = parameters[:, 1 + n_scores :] - parameters[:, : 1 + n_scores]
@@ -167,14 +142,14 @@ class FittedModel(Arrays):
         if is_score:
             # The one score is the log-odds that is corrected: a slope of 1 adds it.
             parameters[:, :, 1] += 1.0
-        return cls(
-            attributes,
-            **arrays,
-            parameters=parameters,
-            roots=n_nodes[:-1].astype(np.int32),
-            n_scores=n_scores,
-            offset=corrects_scores and not is_score,
-        )
+        sizes = [len(tree["attribute"]) for tree in trees]
+        others = {
+            "parameters": parameters,
+            "roots": np.cumsum([0, *sizes[:-1]], dtype=np.int32),
+            "n_scores": n_scores,
+            "offset": corrects_scores and not is_score,
+        }
+        return cls(attributes, **{**arrays, **others})
 
     @property
     def n_trees(self) -> int:
@@ -219,6 +194,19 @@ class FittedModel(Arrays):
         first, is_split = int(self.first_child[node]), self.attribute[node] >= 0
         return range(first, first + int(self.n_children[node])) if is_split else range(0)
 
+    def branches_of(self, node: int) -> Indices:
+        """Return the child of each category of a nominal split, counted from the first."""
+        begin, column = int(self.table[node]), self.attributes.columns[self.attribute[node]]
+        return self.branches[begin : begin + len(column.categories or ())]
+
+    def sum_over_leaves(self, in_leaf: npt.ArrayLike) -> Floats:
+        """Return, for every node, the sum over the leaves below it, or of the leaf itself."""
+        total = np.array(in_leaf, dtype=np.float64)
+        # A child stands behind its parent.
+        for node in np.flatnonzero(self.attribute >= 0)[::-1].tolist():
+            total[node] = total[self.children(node)].sum()
+        return total
+
     def coefficients(self, node: int) -> Floats:
         """Return a node model by class: n_classes x (1 + n_scores).
 
@@ -258,7 +246,7 @@ class FittedModel(Arrays):
     def uncalibrated_weight(self) -> float:
         """The weight of the uncalibrated probabilities."""
         rest = 1.0 - float(self._weight_of_trees.sum())
-        return rest if rest > _ROUNDING else 0.0
+        return rest if rest > WEIGHT_ROUNDING else 0.0
 
     @property
     def importances(self) -> Floats:
@@ -368,12 +356,33 @@ class FittedModel(Arrays):
             raise ValueError("weight of a stored model must not be negative")
         leaves = self.attribute < 0
         of_tree = self._weight_of_trees[self.tree_of_nodes]
-        unequal = np.abs(self._weight_down_to - of_tree)[leaves].max() > _ROUNDING
-        if unequal or self._weight_of_trees.sum() > 1.0 + _ROUNDING:
+        unequal = np.abs(self._weight_down_to - of_tree)[leaves].max() > WEIGHT_ROUNDING
+        if unequal or self._weight_of_trees.sum() > 1.0 + WEIGHT_ROUNDING:
             raise ValueError(
                 "weight of a stored model must have the same sum on every way from the root of a "
                 "tree to a leaf, and all trees together no more than 1"
             )
+
+
+def _join(trees: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Put the arrays of trees one after the other; children and tables move along."""
+    columns: dict[str, list[Any]] = {name: [] for name in (*_PER_NODE, "branches")}
+    n_nodes = n_branches = 0
+    for tree in trees:
+        first_child, table = tree["first_child"], tree["table"]
+        moved = {
+            **tree,
+            "first_child": np.where(first_child < 0, -1, first_child + np.int32(n_nodes)),
+            "table": np.where(table < 0, -1, table + np.int32(n_branches)),
+        }
+        for name, parts in columns.items():
+            parts.append(moved[name])
+        n_nodes += len(first_child)
+        n_branches += len(tree["branches"])
+    return {
+        name: np.concatenate(parts).astype(_ARRAYS[name][0], copy=False)
+        for name, parts in columns.items()
+    }
 
 
 def _check_shapes(model: FittedModel) -> None:

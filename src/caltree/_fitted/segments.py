@@ -24,25 +24,8 @@ def segment_table(
 ) -> list[dict[str, Any]]:
     """Compare probabilities with observed frequencies, in every segment of every attribute.
 
-    Parameters
-    ----------
-    known : Attributes
-        The attributes.
-    matrix : ndarray of shape (n, d)
-        The encoded rows.
-    truth, before, after : ndarray of shape (n, m)
-        Labels as ones and zeros, uncalibrated and calibrated probabilities.
-    weights : ndarray of shape (n,)
-        How many rows each row counts for.
-    classes : list
-        The labels of the columns.
-    max_segments : int
-        The most segments of a numeric attribute.
-
-    Returns
-    -------
-    list of dict
-        One a segment, the most harmful first.
+    The truth and the probabilities before and after calibration have one column a class. Returns
+    one dict a segment, the most harmful first.
     """
     table = []
     for column, attribute in enumerate(known.columns):

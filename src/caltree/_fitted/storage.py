@@ -34,7 +34,7 @@ class StoredCalibrator:
     classes: npt.NDArray[Any]
     fingerprint: Fingerprint
     state: dict[str, Any]
-    """What was fitted, as plain values."""
+    """Everything that was fitted, as plain values."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the calibrator as dicts, lists, strings and numbers."""

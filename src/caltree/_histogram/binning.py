@@ -11,37 +11,30 @@ import numpy.typing as npt
 
 from .. import _core
 from .._fitted.model import ONLY_MISSING
-from .._inputs.arrays import Floats
+from .._inputs.arrays import Floats, Indices
+from .._inputs.parameters import MOST_BINS
 
-Indices: TypeAlias = npt.NDArray[np.int32]
 Codes: TypeAlias = npt.NDArray[np.uint8] | npt.NDArray[np.uint16]
 
-MOST_BINS = 65_534
 # Quantiles are those of so many rows, or of all if there are not twice as many.
 SAMPLE_ROWS = 2**16
 
 
 @dataclass(frozen=True)
 class Bins:
-    """The bins of all attributes.
-
-    Parameters
-    ----------
-    n_bins : ndarray of int32
-        The number of bins of each attribute, or of categories; 0 for an attribute that is not
-        looked at. A missing value has this code.
-    numeric : ndarray of uint8
-        Whether the attribute is numeric.
-    cuts : tuple of ndarray
-        Numeric attributes: where a bin ends. Values up to the first cut have code 0.
-    fills : ndarray of int32
-        The code of what stands in for missing values, where these do not go their own way.
-    """
+    """The bins of all attributes."""
 
     n_bins: Indices
+    """Of each attribute, or its categories; 0 for one that is not looked at.
+
+    A missing value has this code.
+    """
     numeric: npt.NDArray[np.uint8]
+    """Whether each attribute is numeric."""
     cuts: tuple[Floats, ...]
+    """Of numeric attributes: where a bin ends. Values up to the first cut have code 0."""
     fills: Indices
+    """The code of what stands in for missing values, where these do not go their own way."""
 
     @classmethod
     def of(cls, cuts: Sequence[Floats | None], n_categories: Indices, fills: Floats) -> Bins:

@@ -12,17 +12,16 @@ import numpy as np
 
 from .. import _core
 from .._fitted.model import FittedModel
-from .._fitted.selection import UNCALIBRATED
-from .._inputs.arrays import Floats
+from .._inputs.arrays import Floats, Indices
 from .._inputs.attributes import Attributes
-from .._training.averaging import SMALLEST_REGION, size_name
+from .._training.averaging import SMALLEST_REGION, candidate_names
 from .._training.engine import Tree
 from .._training.settings import Growth
 from .chunk import Plan
 from .grower import GrowingTree, first_nodes, grow_trees
 from .held_out import HeldOutSums, PredictHeldOut
 from .pool import Pool
-from .queries import FoldWeights, Indices, Limits, Nodes, StartAtRoots
+from .queries import FoldWeights, Limits, Nodes, StartAtRoots
 
 # A node of fewer than one in so many rows is not split: with millions of rows, regions of
 # thousands are small enough, and the work and the sums stay the same however many there are.
@@ -32,19 +31,7 @@ _SMALLEST_BRANCH = 1 / 8
 
 
 class HistogramEngine:
-    """Grows trees of shrunken node models level by level, on histograms.
-
-    Parameters
-    ----------
-    pool : Pool
-        The rows.
-    plan : Plan
-        The facts about all rows.
-    attributes : Attributes
-        The attributes the trees split on.
-    growth : Growth
-        How far trees are grown.
-    """
+    """Grows trees of shrunken node models level by level, on histograms."""
 
     strength_of_root = None
 
@@ -133,8 +120,8 @@ class TreesOnHistograms:
                 uncalibrated=has_uncalibrated,
             )
         )
-        names = [UNCALIBRATED] * has_uncalibrated + [*map(size_name, sizes), "pruned tree"]
-        return HeldOutSums(pool, self.plan, tuple(names), has_uncalibrated=has_uncalibrated)
+        names = candidate_names(sizes, has_uncalibrated=has_uncalibrated)
+        return HeldOutSums(pool, self.plan, names, has_uncalibrated=has_uncalibrated)
 
     def _ancestors(self, first: Indices, ccp_alpha: float | None, sizes: Floats) -> Indices:
         """Return the node that predicts for each node, at each size and in the pruned tree."""
@@ -146,10 +133,13 @@ class TreesOnHistograms:
             is_split[:, -1] = _core.inner_nodes(*in_core, ccp_alpha)
             is_split &= attribute[:, np.newaxis] >= 0
             ancestor = np.zeros(is_split.shape, dtype=np.int32)
-            for node, parent in enumerate(tree.parent):
-                if parent >= 0:
-                    above = ancestor[parent]
-                    # Rows that are stopped on the way stay there.
-                    ancestor[node] = np.where((above == parent) & is_split[parent], node, above)
+            depth, parents = np.array(tree.depth), np.array(tree.parent)
+            for level in range(1, int(depth.max()) + 1):
+                nodes = np.flatnonzero(depth == level)[:, np.newaxis]
+                parent = parents[nodes]
+                above = ancestor[parent[:, 0]]
+                # Rows that are stopped on the way stay there.
+                goes_on = (above == parent) & is_split[parent[:, 0]]
+                ancestor[nodes[:, 0]] = np.where(goes_on, nodes, above)
             found.append(ancestor + begin)
         return np.concatenate(found).astype(np.int32)

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from .. import _core
-from .._inputs.arrays import Floats
+from .._inputs.arrays import Floats, Indices
 from .._training.engine import Tree
 from .chunk import Plan
 from .node_models import Slots, fit_node_models
@@ -16,7 +16,6 @@ from .pool import Pool, Wholes
 from .queries import (
     AskedNodes,
     BestSplits,
-    Indices,
     Limits,
     Nodes,
     NodeSums,
@@ -119,23 +118,9 @@ class GrowingTree:
 def grow_trees(
     pool: Pool[Nodes], plan: Plan, limits: Limits
 ) -> tuple[list[GrowingTree], Pool[Nodes]]:
-    """Grow trees on all rows and on those of each fold.
+    """Grow trees on all rows, the first one, and on those of each fold.
 
-    Parameters
-    ----------
-    pool : Pool
-        The rows, all in the roots.
-    plan : Plan
-        The facts about all rows.
-    limits : Limits
-        How far to grow.
-
-    Returns
-    -------
-    trees : list of GrowingTree
-        The first is that on all rows.
-    pool : Pool
-        The rows in the leaves.
+    The pool, whose rows must be in the roots, is returned with the rows in the leaves.
     """
     trees = [GrowingTree(plan.scale.n_parameters) for _ in range(plan.n_trees)]
     level = [(t, tree.add_leaf(-1)) for t, tree in enumerate(trees)]
@@ -150,8 +135,9 @@ def grow_trees(
 def _fit_level(
     pool: Pool[Nodes], plan: Plan, limits: Limits, trees: list[GrowingTree], level: list[Place]
 ) -> None:
-    def ask(slots: Slots, parameters: Floats) -> Wholes:
-        return pool.total(NodeSums(_asked(trees, [level[s] for s in slots], parameters)))
+    def ask(slots: Slots, parameters: Floats, derivatives: bool) -> Wholes:
+        asked = _ask_about(trees, [level[s] for s in slots], parameters)
+        return pool.total(NodeSums(asked, derivatives))
 
     parents = np.array([trees[t].parameters[node] for t, node in level])
     is_root = level[0][1] == 0
@@ -179,7 +165,7 @@ def _split_level(
     for begin in range(0, len(places), portion):
         some = places[begin : begin + portion]
         parameters = np.array([trees[t].parameters[node] for t, node in some])
-        asked = _asked(trees, some, parameters)
+        asked = _ask_about(trees, some, parameters)
         splits = pool.total(BestSplits(asked, limits, trees[0].n_rows[0]))
         for (t, node), split in zip(some, splits, strict=True):
             if split is not None and len(trees[t]) + split.n_children <= _MOST_NODES:
@@ -187,7 +173,7 @@ def _split_level(
     return following
 
 
-def _asked(trees: list[GrowingTree], places: list[Place], parameters: Floats) -> AskedNodes:
+def _ask_about(trees: list[GrowingTree], places: list[Place], parameters: Floats) -> AskedNodes:
     first = first_nodes(trees)
     slot = np.full(first[-1], -1, dtype=np.int32)
     for s, (t, node) in enumerate(places):

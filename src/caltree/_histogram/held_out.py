@@ -12,13 +12,13 @@ import numpy.typing as npt
 from scipy.special import expit, softmax
 
 from .. import _core
-from .._inputs.arrays import Floats
+from .._inputs.arrays import Floats, Indices
 from .._inputs.folds import IN_NO_FOLD
-from .._training.held_out import HeldOut
+from .._training.held_out import HeldOut, mix
 from .._training.losses import ROUNDING, SMALLEST_PROBABILITY, as_score, in_standard_errors
 from .chunk import Chunk, Plan
 from .pool import Pool, Wholes
-from .queries import Indices, Nodes
+from .queries import Nodes
 
 Predictions: TypeAlias = npt.NDArray[np.float32]
 
@@ -40,7 +40,7 @@ class Candidates:
 
     def losses(self, mixture: Floats, scoring: str) -> Floats:
         """Return the loss of every row."""
-        p = _mix(mixture, self.probabilities)
+        p = mix(mixture, self.probabilities)
         if scoring == "log_loss":
             return np.asarray(-np.log(np.maximum(self.likelihoods(p), SMALLEST_PROBABILITY)))
         residuals = p - self.indicators()
@@ -62,15 +62,6 @@ class Candidates:
         """Return the weighted sum of a value a row, in whole numbers."""
         weighted = values if self.weights is None else values * self.weights
         return int(np.rint(weighted * unit).astype(np.int64).sum())
-
-
-def _mix(mixture: Floats, values: npt.NDArray[Any]) -> Floats:
-    """Average one after the other: a product of matrices may round a row by its place."""
-    result = np.zeros(values.shape[1:])
-    for weight, value in zip(mixture, values, strict=True):
-        if weight != 0.0:
-            result += weight * value.astype(np.float64)
-    return result
 
 
 @dataclass(frozen=True)
@@ -200,7 +191,7 @@ class SumRatios:
 
     def add(self, plan: Plan, chunk: Chunk, state: Candidates, total: Wholes) -> None:
         likely = state.likelihoods(state.probabilities.astype(np.float64))
-        mixture = np.maximum(_mix(self.mixture, likely), SMALLEST_PROBABILITY)
+        mixture = np.maximum(mix(self.mixture, likely), SMALLEST_PROBABILITY)
         ratios = np.minimum(likely / mixture, _LARGEST_RATIO)
         unit = plan.unit(_LARGEST_RATIO**2)
         for a, ratio in enumerate(ratios):

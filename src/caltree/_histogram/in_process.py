@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial, reduce
+from functools import reduce
 from numbers import Integral
 from typing import Any
 
@@ -12,23 +12,22 @@ import numpy.typing as npt
 from joblib import Parallel, delayed
 
 from .._fitted.fingerprint import Fingerprint, SmallestHashes
-from .._inputs.attributes import Attributes
 from .._inputs.folds import (
     IN_NO_FOLD,
     Fold,
+    FoldOf,
     check_folds,
-    hashed_folds,
-    judged_folds,
+    deal_by_number,
+    folds_by_number,
     make_folds,
-    seed_of,
 )
-from .._inputs.indexing import count_rows, slice_rows
+from .._inputs.indexing import count_rows, take_rows
 from .._inputs.tables import read_table
 from .._inputs.training_rows import TrainingRows
 from .._training.settings import Growth, Settings
 from .engine import HistogramEngine
 from .pool import LocalPool
-from .prepare import FoldOf, Part, Sample, bin_rows, make_plan, sample_rows
+from .prepare import Part, Sample, bin_rows, make_plan, sample_rows
 from .summaries import merge_summaries
 
 # Rows of a chunk: enough that the sums over them are small in comparison, and not so many that
@@ -48,43 +47,16 @@ def make_histogram_engine(
     categorical_features: Any,
     n_jobs: int | None,
 ) -> tuple[HistogramEngine, Fingerprint]:
-    """Put the rows of a table into bins; return an engine for them, and their fingerprint."""
+    """Put the rows of a table into bins, a chunk at a time; return an engine and a fingerprint."""
     n_folds, fold_of = _deal_folds(rows, settings, cv, random_state)
-    pool, attributes, fingerprint = bin_table(
-        X,
-        rows,
-        fold_of=fold_of,
-        n_folds=n_folds,
-        categorical_features=categorical_features,
-        max_bins=growth.max_bins,
-        scoring=settings.scoring,
-        n_jobs=n_jobs,
-    )
-    return HistogramEngine(pool, pool.plan, attributes, growth), fingerprint
-
-
-def bin_table(
-    X: Any,
-    rows: TrainingRows,
-    *,
-    fold_of: FoldOf,
-    n_folds: int,
-    categorical_features: Any,
-    max_bins: int,
-    scoring: str,
-    n_jobs: int | None,
-    chunk_rows: int | None = None,
-) -> tuple[LocalPool[None], Attributes, Fingerprint]:
-    """Put the rows of a table into bins, a chunk at a time.
-
-    Returns the chunks, what was learned about the attributes, and the fingerprint of the rows.
-    """
     run = Parallel(n_jobs=n_jobs, require="sharedmem")
-    parts = _divide(X, rows, chunk_rows or _chunk_size(len(rows.labels)))
+    parts = _divide(X, rows, _chunk_size(len(rows.labels)))
     first = np.cumsum([0, *map(len, parts)]).tolist()
     numbered = list(zip(parts, first[:-1], strict=True))
     kind = rows.kind
-    summaries = run(delayed(part.summarise)(categorical_features, max_bins) for part in parts)
+    summaries = run(
+        delayed(part.summarise)(categorical_features, growth.max_bins) for part in parts
+    )
     summary = merge_summaries(summaries)
     known = summary.attributes()
     samples = run(delayed(sample_rows)(part, begin, first[-1], known) for part, begin in numbered)
@@ -96,7 +68,7 @@ def bin_table(
         n_rows=first[-1],
         n_folds=n_folds,
         largest_weight=1.0 if rows.weights is None else float(rows.weights.max()),
-        scoring=scoring,
+        scoring=settings.scoring,
     )
     binned = run(
         delayed(bin_rows)(part, attributes, plan.bins, kind, fold_of(begin, len(part)))
@@ -104,7 +76,7 @@ def bin_table(
     )
     smallest = reduce(SmallestHashes.merge, (few for _, few in binned))
     pool = LocalPool(plan, [chunk for chunk, _ in binned], [None] * len(binned), n_jobs)
-    return pool, attributes, smallest.fingerprint()
+    return HistogramEngine(pool, plan, attributes, growth), smallest.fingerprint()
 
 
 def _chunk_size(n_rows: int) -> int:
@@ -119,17 +91,10 @@ def _deal_folds(
     if not settings.needs_folds:
         return 0, folds_by_number(1, 0, 0)
     if isinstance(cv, Integral):
-        check_folds(int(cv), n_rows)
-        n_folds = judged_folds(int(cv), n_rows)
-        return n_folds, folds_by_number(int(cv), n_folds, seed_of(random_state))
+        return deal_by_number(int(cv), n_rows, random_state)
     folds = make_folds(cv, rows.labels, rows.keep, random_state)
     check_folds(len(folds), n_rows)
     return len(folds), given_folds(folds, n_rows)
-
-
-def folds_by_number(n_folds: int, n_judged: int, seed: int) -> FoldOf:
-    """Folds that the numbers of the rows decide on."""
-    return partial(hashed_folds, n_folds=n_folds, n_judged=n_judged, seed=seed)
 
 
 def given_folds(folds: Sequence[Fold], n_rows: int) -> FoldOf:
@@ -171,7 +136,9 @@ def _divide(X: Any, rows: TrainingRows, chunk_rows: int) -> list[Part]:
         kept = slice(first, first + count)
         weights = None if rows.weights is None else rows.weights[kept]
         parts.append(
-            Part(slice_rows(X, begin, end), keep, rows.labels[kept], rows.scores[kept], weights)
+            Part(
+                take_rows(X, slice(begin, end)), keep, rows.labels[kept], rows.scores[kept], weights
+            )
         )
         first += count
     return parts

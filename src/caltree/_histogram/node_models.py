@@ -15,7 +15,8 @@ from .chunk import Plan
 from .pool import Wholes
 
 Slots: TypeAlias = npt.NDArray[np.int64]
-Ask: TypeAlias = Callable[[Slots, Floats], Wholes]
+Ask: TypeAlias = Callable[[Slots, Floats, bool], Wholes]
+"""Gives the sums of some nodes for parameters of theirs, with or without derivatives."""
 
 # The sums of a node: weight, loss, deviance and held-out error; then for each log-odds the gradient
 # and the lower triangle of the Hessian.
@@ -66,29 +67,13 @@ class Sums:
 def fit_node_models(
     parents: Floats, is_root: bool, plan: Plan, penalty: float, ask: Ask
 ) -> tuple[Floats, Sums]:
-    """Fit node models that start at their parents' parameters.
+    """Fit node models that start at their parents' parameters; return theirs, and the sums there.
 
-    Parameters
-    ----------
-    parents : ndarray of shape (n_nodes, n_parameters)
-        The parents' parameters, or 0 for roots.
-    is_root : bool
-        Whether they are roots, which have as far to go as the scores are wrong.
-    plan : Plan
-        The facts about all rows.
-    penalty : float
-        The cost of leaving the parent.
-    ask : callable
-        Gives the sums of some nodes for parameters of theirs.
-
-    Returns
-    -------
-    parameters : ndarray of shape (n_nodes, n_parameters)
-        The fitted parameters.
-    sums : Sums
-        The sums at these.
+    Derivatives among these sums may be 0, where no further step needed them.
+    Parameters are a row a node; roots start at 0 and have as far to go as the scores are wrong.
+    The penalty is the cost of leaving the parent.
     """
-    sums = Sums.of(ask(np.arange(len(parents)), parents), plan)
+    sums = Sums.of(ask(np.arange(len(parents)), parents, True), plan)
     fits = _core.NodeFits(
         parents,
         plan.scale.n_states,
@@ -103,7 +88,7 @@ def fit_node_models(
         float(np.sqrt(plan.n_rows) / plan.units[3]),
     )
     while len(pending := fits.pending()) > 0:
-        there = Sums.of(ask(pending, fits.trials()), plan)
+        there = Sums.of(ask(pending, fits.trials(), fits.wants_derivatives()), plan)
         moved = fits.take(there.loss, there.gradient, there.hessian).astype(bool)
         sums.replace(pending, there, moved)
     return fits.parameters(), sums

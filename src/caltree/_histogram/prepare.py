@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -116,19 +115,15 @@ def bin_rows(
     """Return the rows of a part as a chunk, and their smallest hashes."""
     matrix = part.encode(known)
     odds = kind.regressors(part.scores)
-    raw = kind.offset(part.scores, odds)
-    same = raw is None or is_offset(kind.n_classes, odds.shape[1])
+    log_odds = kind.offset(part.scores, odds)
+    same = log_odds is None or is_offset(kind.n_classes, odds.shape[1])
     hashes = calibration_hashes(matrix, part.labels, part.scores, kind)
     chunk = Chunk(
         codes=bins.encode(matrix),
         labels=part.labels,
         scores=np.ascontiguousarray(odds),
-        offset=None if same or raw is None else np.ascontiguousarray(raw),
+        offset=None if same or log_odds is None else np.ascontiguousarray(log_odds),
         weights=part.weights,
         fold=fold,
     )
     return chunk, SmallestHashes.of(hashes)
-
-
-FoldOf: TypeAlias = Callable[[int, int], npt.NDArray[np.uint8]]
-"""Returns the fold of some rows, given the number of the first and how many there are."""

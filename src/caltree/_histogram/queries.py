@@ -1,4 +1,4 @@
-"""What a growing tree asks of chunks of rows: where rows go, sums of nodes, best splits."""
+"""Questions of growing trees to chunks of rows: where rows go, sums of nodes, best splits."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from .._inputs.arrays import Floats
+from .._inputs.arrays import Floats, Indices
 from .chunk import Chunk, Plan
 from .node_models import n_sums
 from .pool import Wholes
 
-Indices: TypeAlias = npt.NDArray[np.int32]
 Nodes: TypeAlias = npt.NDArray[np.uint16]
 """The state of a chunk of a growing tree: the node of every row, in every tree."""
+_CoreArguments: TypeAlias = tuple[
+    _core.Chunk, Nodes, Indices, Indices, Floats, Floats, Floats, int, Floats
+]
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,21 @@ class AskedNodes:
     parameters: Floats
     """Slots x parameters."""
 
+    def in_chunk(self, plan: Plan, chunk: Chunk, state: Nodes) -> _CoreArguments:
+        """Return the arguments of the core for these nodes and the rows of a chunk."""
+        scale = plan.scale
+        return (
+            chunk.in_core(plan),
+            state,
+            self.first,
+            self.slot,
+            self.parameters,
+            scale.centre,
+            scale.scale,
+            scale.per_state,
+            plan.units,
+        )
+
 
 @dataclass(frozen=True)
 class FoldWeights:
@@ -115,24 +132,15 @@ class NodeSums:
     """The sums that node models are fitted by, a row a slot."""
 
     asked: AskedNodes
+    derivatives: bool
+    """Whether gradients and Hessians are wanted, which take most of the time."""
 
     def zeros(self, plan: Plan) -> Wholes:
         return np.zeros((len(self.asked.parameters), n_sums(plan)), dtype=np.int64)
 
     def add(self, plan: Plan, chunk: Chunk, state: Nodes, total: Wholes) -> None:
-        asked, scale = self.asked, plan.scale
-        total += _core.sums(
-            chunk.in_core(plan),
-            state,
-            asked.first,
-            asked.slot,
-            asked.parameters,
-            scale.centre,
-            scale.scale,
-            scale.per_state,
-            plan.units,
-            plan.scoring == "log_loss",
-        )
+        asked = self.asked.in_chunk(plan, chunk, state)
+        total += _core.sums(*asked, plan.scoring == "log_loss", self.derivatives)
 
     def finish(self, plan: Plan, total: Wholes) -> Wholes:
         return total
@@ -151,20 +159,8 @@ class BestSplits:
         return np.zeros((len(self.asked.parameters), size), dtype=np.int64)
 
     def add(self, plan: Plan, chunk: Chunk, state: Nodes, total: Wholes) -> None:
-        asked, scale = self.asked, plan.scale
-        _core.histograms(
-            chunk.in_core(plan),
-            state,
-            asked.first,
-            asked.slot,
-            asked.parameters,
-            scale.centre,
-            scale.scale,
-            scale.per_state,
-            plan.units,
-            self.limits.by_class,
-            total,
-        )
+        asked = self.asked.in_chunk(plan, chunk, state)
+        _core.histograms(*asked, self.limits.by_class, total)
 
     def finish(self, plan: Plan, total: Wholes) -> list[Split | None]:
         bins, limits = plan.bins, self.limits

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._inputs.arrays import Floats, Mask
-from .._inputs.attributes import Attribute, Attributes
+from .._inputs.attributes import Attribute, Attributes, refuse_infinite_categories
 from .._inputs.indexing import column_positions
 from .._inputs.tables import Categories, Category, Column, read_table
 from .binning import Bins, cuts_between, few_values, quantile_cuts
@@ -174,11 +174,7 @@ def _summarise_categories(
     column: Column, values: npt.NDArray[Any], weights: Floats | None, label: str
 ) -> NominalSummary:
     categories = column.categories or ()
-    if any(isinstance(category, float) and not math.isfinite(category) for category in categories):
-        raise ValueError(
-            f"X contains infinity among the categories of attribute {label!r}; "
-            "replace it or mark it missing (NaN)"
-        )
+    refuse_infinite_categories(categories, label)
     present = values >= 0
     weight = None if weights is None else weights[present]
     totals = np.bincount(values[present], weight, minlength=len(categories))

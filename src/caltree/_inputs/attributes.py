@@ -21,38 +21,27 @@ _BLOCK = 2**15  # numbers worked on at a time: few enough to stay in the process
 
 @dataclass(frozen=True)
 class Attribute:
-    """One column of a table.
-
-    Parameters
-    ----------
-    name : str
-        The column's name, or ``"x0"``, ``"x1"``, ... where the table has none.
-    categories : tuple of str, bool, int or float, or None
-        The categories in the order of their codes; None for a numeric attribute. An empty tuple
-        is a nominal column without a single value: all its later values count as missing.
-    fill : float
-        The value that replaces a missing one: the mean, or the code of the most frequent category.
-    """
+    """One column of a table."""
 
     name: str
+    """The column's name, or ``"x0"``, ``"x1"``, ... where the table has none."""
     categories: Categories | None
+    """In the order of their codes; None for a numeric attribute.
+
+    An empty tuple is a nominal column without a single value: all its later values count as
+    missing.
+    """
     fill: float = 0.0
+    """It replaces missing values: the mean, or the code of the most frequent category."""
 
 
 @dataclass(frozen=True)
 class Attributes:
-    """The attributes of a training table; made by :func:`learn`.
-
-    Parameters
-    ----------
-    columns : tuple of Attribute
-        The attributes in the order of the table's columns.
-    names : tuple of str or None
-        The table's column names, or None where it had none.
-    """
+    """The attributes of a training table; made by :func:`learn`."""
 
     columns: tuple[Attribute, ...]
     names: tuple[str, ...] | None
+    """The table's column names, or None where it had none."""
 
     @property
     def n_categories(self) -> npt.NDArray[np.int32]:
@@ -64,23 +53,13 @@ class Attributes:
         """The value that replaces a missing one of each attribute."""
         return np.array([column.fill for column in self.columns], dtype=np.float64)
 
-    def encode(self, X: Any, argument: str = "X") -> Floats:
+    def encode(self, X: Any) -> Floats:
         """Encode new rows.
 
-        Parameters
-        ----------
-        X : table
-            A table with the columns of the training table; see :func:`learn`.
-        argument : str
-            The caller's name of `X`; used in messages.
-
-        Returns
-        -------
-        ndarray of shape (n, d)
-            `X` itself if it is encoded already. A missing value is NaN, a category not seen
-            in training becomes the most frequent one, and infinity is allowed.
+        A missing value is NaN, a category not seen in training becomes the most frequent one, and
+        infinity is allowed. The result is `X` itself if it is encoded already.
         """
-        table = read_table(X, argument)
+        table = read_table(X, "X")
         _check_columns(table, self)
         all_numeric = all(attribute.categories is None for attribute in self.columns)
         numbers = table.numbers() if all_numeric else None
@@ -89,7 +68,7 @@ class Attributes:
         encoded = np.empty(table.shape, order="F")
         for j, attribute in enumerate(self.columns):
             column = table.column(j, nominal=attribute.categories is not None)
-            encoded[:, j] = _encode_column(column, attribute, argument)
+            encoded[:, j] = _encode_column(column, attribute)
         return encoded
 
     def to_dict(self) -> dict[str, Any]:
@@ -127,26 +106,14 @@ def learn(
 ) -> tuple[Attributes, Floats]:
     """Learn the attributes of a training table and encode it.
 
-    Parameters
-    ----------
-    X : table
-        A two-dimensional numpy array, a list of rows, a pandas, polars or pyarrow table, or a
-        scipy sparse matrix (which is made dense). Columns of booleans, strings or categories
-        become nominal attributes; all others must be numbers.
-    categorical_features : list of names or indices, or boolean mask, optional
-        Columns to treat as nominal, of any type.
-    keep : ndarray of bool, optional
-        The rows to use; the others are dropped.
-    sample_weight : ndarray, optional
-        One weight a kept row, for the fills.
+    The table is a two-dimensional numpy array, a list of rows, a pandas, polars or pyarrow table,
+    or a scipy sparse matrix (which is made dense). Columns of booleans, strings or categories
+    become nominal, as do the `categorical_features`, of any type; all others must be numbers.
+    Rows outside of `keep` are dropped, and the weights, which count for the fills, are those of
+    the others.
 
-    Returns
-    -------
-    attributes : Attributes
-        Names, categories and fills, with which :meth:`Attributes.encode` encodes new rows.
-    encoded : ndarray of shape (n, d)
-        `X` itself if it is a contiguous float64 array without nominal columns, of which all rows
-        are kept; otherwise a new Fortran-ordered matrix.
+    The encoded table is `X` itself if it is a contiguous float64 array without nominal columns, of
+    which all rows are kept; otherwise a new Fortran-ordered matrix.
     """
     table = read_table(X, "X")
     n_rows = table.shape[0] if keep is None else np.count_nonzero(keep)
@@ -201,12 +168,17 @@ def _find_categories(column: Column, name: str) -> Categories:
         # Sorted, so that they do not depend on the order of the rows.
         seen = np.bincount(column.values + 1, minlength=len(categories) + 1)[1:] > 0
         categories = tuple(sorted(np.array(categories, dtype=object)[seen]))
+    refuse_infinite_categories(categories, name)
+    return categories
+
+
+def refuse_infinite_categories(categories: Categories, name: str) -> None:
+    """Refuse infinity among the categories of an attribute."""
     if any(isinstance(category, float) and not math.isfinite(category) for category in categories):
         raise ValueError(
             f"X contains infinity among the categories of attribute {name!r}; "
             "replace it or mark it missing (NaN)"
         )
-    return categories
 
 
 def _means(matrix: Floats, sample_weight: Floats | None) -> Floats:
@@ -268,45 +240,43 @@ def _check_finite(mean: float, column: Floats, keep: Mask | None, name: str) -> 
 
 
 def _check_columns(table: Table, attributes: Attributes) -> None:
-    given, fitted, argument = table.names, attributes.names, table.argument
+    given, fitted = table.names, attributes.names
     if given is not None and fitted is not None:
-        _check_names(given, fitted, argument)
+        _check_names(given, fitted)
     elif table.shape[1] != len(attributes.columns):
         raise ValueError(
-            f"{argument} has {table.shape[1]} attributes, "
+            f"X has {table.shape[1]} attributes, "
             f"but the calibrator was fitted with {len(attributes.columns)}"
         )
     elif (given is None) != (fitted is None):
         has, was = ("does not have valid", "with") if given is None else ("has", "without")
         warnings.warn(
-            f"{argument} {has} feature names, but the calibrator was fitted {was} feature names",
+            f"X {has} feature names, but the calibrator was fitted {was} feature names",
             UserWarning,
             stacklevel=4,
         )
 
 
-def _check_names(given: tuple[str, ...], fitted: tuple[str, ...], argument: str) -> None:
+def _check_names(given: tuple[str, ...], fitted: tuple[str, ...]) -> None:
     missing = sorted(set(fitted) - set(given), key=fitted.index)
     unexpected = sorted(set(given) - set(fitted), key=given.index)
     if missing:
         instead = f"; it has {unexpected} instead" if unexpected else ""
         raise ValueError(
-            f"{argument} lacks the attributes {missing} the calibrator was fitted with{instead}"
+            f"X lacks the attributes {missing} the calibrator was fitted with{instead}"
         )
     if unexpected:
         raise ValueError(
-            f"{argument} has the attributes {unexpected} the calibrator was not fitted with; "
-            "drop them"
+            f"X has the attributes {unexpected} the calibrator was not fitted with; drop them"
         )
     if given != fitted:
         raise ValueError(
-            f"{argument} has its attributes in the order {list(given)}, but the calibrator was "
-            f"fitted with {list(fitted)}; reorder them, e.g. "
-            f"{argument}[list(tree.feature_names_in_)]"
+            f"X has its attributes in the order {list(given)}, but the calibrator was "
+            f"fitted with {list(fitted)}; reorder them, e.g. X[list(tree.feature_names_in_)]"
         )
 
 
-def _encode_column(column: Column, attribute: Attribute, argument: str) -> Floats:
+def _encode_column(column: Column, attribute: Attribute) -> Floats:
     fitted, categories = attribute.categories, column.categories
     if categories is None:
         return column.values
@@ -318,7 +288,7 @@ def _encode_column(column: Column, attribute: Attribute, argument: str) -> Float
     if mistaken and (column.values >= 0).any():
         now, before = ("strings", "numbers") if True in is_text else ("numbers", "strings")
         raise TypeError(
-            f"attribute {attribute.name!r} of {argument} holds {now}, but the calibrator was "
+            f"attribute {attribute.name!r} of X holds {now}, but the calibrator was "
             f"fitted with {before}; convert it as for fitting"
         )
     if fitted is None:

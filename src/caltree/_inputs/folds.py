@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import reprlib
-from numbers import Integral
+from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,10 +15,12 @@ from sklearn.utils import check_random_state
 from .. import _core
 from .arrays import Labels, Mask
 from .hashing import INCREMENT, mix64
-from .parameters import check_count
+from .parameters import check_count, is_whole
 
 Rows: TypeAlias = npt.NDArray[np.uint32]
 Fold: TypeAlias = tuple[Rows, Rows]
+FoldOf: TypeAlias = Callable[[int, int], npt.NDArray[np.uint8]]
+"""Returns the fold of some rows, given the number of the first and how many there are."""
 
 # A byte says which fold a row is held out from.
 _MOST_FOLDS = 250
@@ -33,7 +36,7 @@ def make_folds(cv: Any, labels: Labels, keep: Mask | None, random_state: Any) ->
     is a `random_state`; anything else is a splitter of all rows, or (train, test) index arrays.
     """
     n_rows = len(labels)
-    if isinstance(cv, Integral) and not isinstance(cv, bool):
+    if is_whole(cv):
         n_folds = check_count("cv", cv, 2)
         if n_rows < n_folds:
             raise ValueError(
@@ -53,23 +56,8 @@ def hashed_folds(
 ) -> npt.NDArray[np.uint8]:
     """The fold of each row, by the number of the row alone, wherever the other rows are.
 
-    Parameters
-    ----------
-    first : int
-        The number of the first of the rows.
-    n_rows : int
-        The number of rows.
-    n_folds : int
-        The number of folds.
-    n_judged : int
-        The number of folds for which trees are grown.
-    seed : int
-        The seed; another one gives other folds.
-
-    Returns
-    -------
-    ndarray of uint8
-        The fold that each row is held out from, or `IN_NO_FOLD`.
+    The rows are the `n_rows` from number `first` on. Those of folds from `n_judged` on, for which
+    no trees are grown, are `IN_NO_FOLD`.
     """
     numbers = np.arange(first, first + n_rows, dtype=np.uint64)
     # Of each block of n_folds neighbours one row is in each fold; a hash of the block's number and
@@ -80,6 +68,18 @@ def hashed_folds(
     folds = ((numbers % count + shift) % count).astype(np.uint8)
     folds[folds >= n_judged] = IN_NO_FOLD
     return folds
+
+
+def folds_by_number(n_folds: int, n_judged: int, seed: int) -> FoldOf:
+    """Folds that the numbers of the rows decide on."""
+    return partial(hashed_folds, n_folds=n_folds, n_judged=n_judged, seed=seed)
+
+
+def deal_by_number(n_folds: int, n_rows: int, random_state: Any) -> tuple[int, FoldOf]:
+    """Return the number of folds that trees are grown for, and the fold of every row."""
+    check_folds(n_folds, n_rows)
+    n_judged = judged_folds(n_folds, n_rows)
+    return n_judged, folds_by_number(n_folds, n_judged, seed_of(random_state))
 
 
 def judged_folds(n_folds: int, n_rows: int) -> int:

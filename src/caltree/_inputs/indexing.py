@@ -25,32 +25,21 @@ def count_rows(values: Any, argument: str) -> int:
     return len(array) if array is not None and array.ndim else read_table(values, argument).shape[0]
 
 
-def take_rows(values: Any, rows: Rows) -> Any:
-    """Take some rows, in a container of the same kind where possible."""
+def take_rows(values: Any, rows: Rows | slice) -> Any:
+    """Take some rows, in a container of the same kind; a slice without a copy where possible."""
     if isinstance(values, np.ndarray):
         return values[rows]
-    if isinstance(values, list):
-        return [values[row] for row in rows]
-    if isinstance(values, tuple):
-        return tuple(values[row] for row in rows)
+    if isinstance(values, list | tuple):
+        if isinstance(rows, slice):
+            return values[rows]
+        taken = [values[row] for row in rows]
+        return taken if isinstance(values, list) else tuple(taken)
     if hasattr(values, "tocsr"):
         return values.tocsr()[rows]
     if hasattr(values, "iloc"):  # narwhals would refuse two columns of one name
         return values.iloc[rows]
     frame = _as_frame(values)
     return np.asarray(values)[rows] if frame is None else frame[rows].to_native()
-
-
-def slice_rows(values: Any, begin: int, end: int) -> Any:
-    """Take neighbouring rows, without a copy where possible."""
-    if isinstance(values, np.ndarray | list | tuple):
-        return values[begin:end]
-    if hasattr(values, "tocsr"):
-        return values.tocsr()[begin:end]
-    if hasattr(values, "iloc"):  # narwhals would refuse two columns of one name
-        return values.iloc[begin:end]
-    frame = _as_frame(values)
-    return np.asarray(values)[begin:end] if frame is None else frame[begin:end].to_native()
 
 
 def take_columns(X: Any, columns: Sequence[int]) -> Any:

@@ -49,9 +49,7 @@ def labels_of_part(y: Any, n_rows: int, keep: Mask | None) -> Classes:
     """Check the labels of some of the rows, which may be of one class, and return the kept ones."""
     if y is None:
         raise ValueError("calibration requires y to be passed, but the target y is None")
-    labels = _as_labels(y)
-    if len(labels) != n_rows:
-        raise ValueError(f"y has {len(labels)} labels, but X has {n_rows} rows")
+    labels = _one_label_a_row(y, n_rows)
     missing = _missing(labels)
     if keep is not None:
         missing &= keep
@@ -69,9 +67,7 @@ def labels_of_part(y: Any, n_rows: int, keep: Mask | None) -> Classes:
 
 def known_labels(y: Any, classes: Classes, n_rows: int) -> Floats:
     """Labels as ones and zeros, one column a class; all must be among `classes`."""
-    labels = _as_labels(y)
-    if len(labels) != n_rows:
-        raise ValueError(f"y has {len(labels)} labels, but X has {n_rows} rows")
+    labels = _one_label_a_row(y, n_rows)
     # As objects, labels of another type are just not equal.
     truth = labels.astype(object)[:, np.newaxis] == classes.astype(object)
     unknown = ~truth.any(axis=1)
@@ -83,6 +79,13 @@ def known_labels(y: Any, classes: Classes, n_rows: int) -> Floats:
             f"classes are {reprlib.repr(classes.tolist())}"
         )
     return np.asarray(truth, dtype=np.float64)
+
+
+def _one_label_a_row(y: Any, n_rows: int) -> Classes:
+    labels = _as_labels(y)
+    if len(labels) != n_rows:
+        raise ValueError(f"y has {len(labels)} labels, but X has {n_rows} rows")
+    return labels
 
 
 def _as_labels(y: Any) -> Classes:

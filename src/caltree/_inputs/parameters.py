@@ -12,15 +12,20 @@ import numpy as np
 Choice = TypeVar("Choice", bound=str)
 
 _LARGEST_COUNT = 1_000_000
-_MOST_BINS = 65_534
+# Two bytes tell so many bins apart, and missing values.
+MOST_BINS = 65_534
 _SMALLEST_PENALTY = 1e-9
 _LARGEST_PENALTY = 1e9
 
 
+def is_whole(value: Any) -> bool:
+    """Whether a value is a whole number, which True and False are not."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
 def check_count(name: str, value: Any, least: int, also: str = "") -> int:
     """Check a whole number of at least `least`; `also` names other valid values."""
-    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if not whole or not least <= value <= _LARGEST_COUNT:
+    if not is_whole(value) or not least <= value <= _LARGEST_COUNT:
         raise ValueError(
             f"{name} must be {also}a whole number from {least} to {_LARGEST_COUNT}, "
             f"got {reprlib.repr(value)}"
@@ -62,8 +67,7 @@ def check_jobs(n_jobs: Any) -> None:
     """Check a number of threads as joblib counts them, or None."""
     if n_jobs is None:
         return
-    whole = isinstance(n_jobs, numbers.Integral) and not isinstance(n_jobs, bool)
-    if not whole or n_jobs == 0 or abs(n_jobs) > _LARGEST_COUNT:
+    if not is_whole(n_jobs) or n_jobs == 0 or abs(n_jobs) > _LARGEST_COUNT:
         raise ValueError(
             "n_jobs must be None, a number of threads, or -1 for one a processor, "
             f"got {reprlib.repr(n_jobs)}"
@@ -91,8 +95,8 @@ def check_penalty(value: Any) -> float:
 def check_bins(value: Any) -> int:
     """Check a number of bins."""
     count = check_count("max_bins", value, 2)
-    if count > _MOST_BINS:
-        raise ValueError(f"max_bins must be at most {_MOST_BINS}, got {count}")
+    if count > MOST_BINS:
+        raise ValueError(f"max_bins must be at most {MOST_BINS}, got {count}")
     return count
 
 
@@ -115,5 +119,5 @@ def check_alpha(value: Any) -> None:
 
 def check_cv(value: Any) -> None:
     """Refuse a number that is no number of folds; splitters are checked when they split."""
-    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+    if is_whole(value):
         check_count("cv", value, 2)

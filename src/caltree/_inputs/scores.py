@@ -22,6 +22,8 @@ LARGEST_SCORE = 1e100
 # The distance between 1 and the largest number below it.
 SMALLEST_PROBABILITY = 2.0**-53
 LARGEST_LOG_ODDS = math.log((1.0 - SMALLEST_PROBABILITY) / SMALLEST_PROBABILITY)
+# The published method counts certainties as these.
+PUBLISHED_ZERO, PUBLISHED_ONE = 0.00001, 0.99999
 # Probabilities whose sum is as close to 1 as this are not divided by it.
 SUM_ROUNDING = 1e-12
 
@@ -33,26 +35,11 @@ def as_score_matrix(
     keep: Mask | None = None,
     of: str = "X",
 ) -> Floats:
-    """Check scores and make a matrix of them.
+    """Check scores and make a matrix of them, without a copy if they are float64 already.
 
-    Parameters
-    ----------
-    scores : array, list, or pandas, polars or pyarrow series or table
-        One column for the second of two classes, or one column a class for each of k classifiers
-        side by side.
-    n_rows : int or None
-        The expected number of rows; None for any.
-    n_classes : int
-        The number of classes.
-    keep : ndarray of bool, optional
-        The rows to use; the others are dropped.
-    of : str
-        The name of the argument with `n_rows` rows; used in messages.
-
-    Returns
-    -------
-    ndarray of shape (n, 1) or (n, k * n_classes)
-        The scores, not copied if they are float64 already and all are kept.
+    They have one column for the second of two classes, or one column a class for each of several
+    classifiers side by side. None allows any number of rows; `of` is the argument with that
+    number, for messages. Rows outside of `keep` are dropped.
     """
     array = _as_array(scores)
     if array.ndim == 1:
@@ -79,20 +66,8 @@ def as_score_matrix(
 def resolve_score_type(matrix: Floats, n_classes: int, score_type: str) -> ScoreType:
     """Find the type of the scores of a matrix.
 
-    Parameters
-    ----------
-    matrix : ndarray
-        The scores, from :func:`as_score_matrix`.
-    n_classes : int
-        The number of classes.
-    score_type : {"auto", "probability", "logit", "margin"}
-        "auto" means probability if every score is in [0, 1] and the columns of each classifier
-        sum to 1 in every row (one column alone need not), and margin otherwise.
-
-    Returns
-    -------
-    {"probability", "logit", "margin"}
-        The type of the scores.
+    "auto" means probability if every score is in [0, 1] and the columns of each classifier sum to 1
+    in every row (one column alone need not), and margin otherwise.
     """
     known = check_choice("score_type", score_type, SCORE_TYPES)
     if known != "auto":
@@ -111,21 +86,12 @@ def resolve_score_type(matrix: Floats, n_classes: int, score_type: str) -> Score
 
 @dataclass(frozen=True)
 class ScoreKind:
-    """How a matrix of scores is read: for how many classes, and as which type.
-
-    Parameters
-    ----------
-    n_classes : int
-        The number of classes.
-    score_type : {"probability", "logit", "margin"}
-        The type of the scores.
-    published : bool
-        Whether they become regressors as in the published method.
-    """
+    """How a matrix of scores is read: for how many classes, and as which type."""
 
     n_classes: int
     score_type: ScoreType
     published: bool = False
+    """Whether they become regressors as in the published method."""
 
     def regressors(self, matrix: Floats) -> Floats:
         """The regressors of the node models, as a new Fortran-ordered matrix.
@@ -149,20 +115,10 @@ class ScoreKind:
         return log_odds(matrix[:, 1:] if matrix.shape[1] == 2 else matrix, "probability")
 
     def offset(self, matrix: Floats, regressors: Floats) -> Floats | None:
-        """The uncalibrated probabilities in the log-odds of the node models.
+        """The uncalibrated probabilities in the log-odds of the node models, Fortran-ordered.
 
-        Parameters
-        ----------
-        matrix : ndarray
-            The scores.
-        regressors : ndarray
-            Their regressors, from :meth:`regressors`.
-
-        Returns
-        -------
-        ndarray of shape (n, 1) or (n, n_classes), or None
-            Fortran-ordered: with two classes the log-odds of the second, otherwise the logarithms
-            of the probabilities, clipped. None for margins, which are not probabilities.
+        With two classes the log-odds of the second, otherwise the logarithms of the probabilities,
+        clipped; None for margins, which are not probabilities.
         """
         if self.score_type == "margin":
             return None
@@ -224,24 +180,12 @@ def is_offset(n_classes: int, n_scores: int) -> bool:
 
 
 def log_odds(matrix: Floats, score_type: ScoreType, *, published: bool = False) -> Floats:
-    """Turn scores into log-odds.
+    """Turn scores into log-odds, as a new Fortran-ordered matrix.
 
-    Parameters
-    ----------
-    matrix : ndarray
-        The scores, from :func:`as_score_matrix`.
-    score_type : {"probability", "logit", "margin"}
-        Their type.
-    published : bool
-        Count a probability of 0 as 0.00001 and one of 1 as 0.99999, and change no other, however
-        small. Otherwise all of them are clipped to 2**-53 and 1 - 2**-53, that is log-odds to
-        about -36.7 and 36.7, so that their order stays.
-
-    Returns
-    -------
-    ndarray of the shape of `matrix`
-        A new Fortran-ordered matrix: ``log(p / (1 - p))`` for probabilities; other scores
-        unchanged, but clipped to -1e100 and 1e100.
+    Scores other than probabilities are unchanged, but clipped to -1e100 and 1e100. Probabilities
+    are clipped to 2**-53 and 1 - 2**-53, that is log-odds to about -36.7 and 36.7, so that their
+    order stays. With `published` a probability of 0 counts as 0.00001 and one of 1 as 0.99999, and
+    no other is changed, however small.
     """
     if score_type != "probability":
         clipped = np.empty(matrix.shape, order="F")
@@ -249,8 +193,8 @@ def log_odds(matrix: Floats, score_type: ScoreType, *, published: bool = False) 
     check_probabilities(matrix)
     odds = np.array(matrix, order="F")
     if published:
-        np.copyto(odds, 0.00001, where=odds == 0.0)
-        np.copyto(odds, 0.99999, where=odds == 1.0)
+        np.copyto(odds, PUBLISHED_ZERO, where=odds == 0.0)
+        np.copyto(odds, PUBLISHED_ONE, where=odds == 1.0)
     else:
         np.clip(odds, SMALLEST_PROBABILITY, 1.0 - SMALLEST_PROBABILITY, out=odds)
     np.divide(odds, 1.0 - odds, out=odds)

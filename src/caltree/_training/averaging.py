@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .._fitted.selection import GLOBAL
+from .._fitted.selection import GLOBAL, UNCALIBRATED
 from .._inputs.arrays import Floats
 from .held_out import HeldOut
 
@@ -41,16 +41,17 @@ def size_name(size: float) -> str:
     return GLOBAL if size == math.inf else f"regions of {size:g} rows"
 
 
+def candidate_names(sizes: Floats, *, has_uncalibrated: bool) -> tuple[str, ...]:
+    """Return the names of a tree's candidates: its sizes, and last the pruned tree."""
+    first = [UNCALIBRATED] if has_uncalibrated else []
+    return (*first, *map(size_name, sizes), "pruned tree")
+
+
 def best_weights(held_out: HeldOut, used: Sequence[int] | None = None) -> Floats:
     """Return weights of candidates, not negative and of sum 1, whose average loses least.
 
-    Parameters
-    ----------
-    held_out : HeldOut
-        The candidates.
-    used : sequence of int, optional
-        Those that may have a weight; all by default. Of candidates that predict the same, the
-        first one gets all the weight.
+    Only those that are `used` may have a weight; all by default. Of candidates that predict the
+    same, the first one gets all the weight.
     """
     distinct: list[int] = []
     for candidate in range(len(held_out)) if used is None else used:

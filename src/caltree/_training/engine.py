@@ -35,14 +35,9 @@ class GrownTrees(Protocol):
     def held_out(self, ccp_alpha: float | None, sizes: Floats, *, uncalibrated: bool) -> HeldOut:
         """Return predictions of the held-out rows by the trees of the folds.
 
-        Parameters
-        ----------
-        ccp_alpha : float or None
-            The strength at which trees are pruned.
-        sizes : ndarray
-            Nodes of fewer rows are left whole; one candidate a size, and one for the pruned tree.
-        uncalibrated : bool
-            Whether the uncalibrated probabilities, where there are any, are a candidate, too.
+        The candidates are trees in which nodes of fewer rows are left whole, one a size, and the
+        tree pruned at the strength `ccp_alpha`. With `uncalibrated`, the uncalibrated
+        probabilities, where there are any, come first.
         """
 
 

@@ -11,10 +11,9 @@ from joblib import Parallel, delayed
 
 from .. import _core
 from .._fitted.model import FittedModel
-from .._fitted.selection import UNCALIBRATED
 from .._inputs.arrays import Floats
 from .._inputs.folds import Fold, Rows
-from .averaging import SMALLEST_REGION, size_name
+from .averaging import SMALLEST_REGION, candidate_names
 from .dataset import Dataset
 from .engine import Tree
 from .held_out import HeldOutRows
@@ -24,21 +23,7 @@ _NO_ROWS: Rows = np.empty(0, dtype=np.uint32)
 
 
 class ExactEngine:
-    """Grows trees of shrunken node models.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        The rows.
-    folds : sequence of (train, test)
-        The rows of each fold; empty if nothing is chosen.
-    growth : Growth
-        How far trees are grown.
-    scoring : {"rmse", "log_loss"}
-        The loss on held-out rows.
-    n_jobs : int or None
-        The number of threads; the result does not depend on it.
-    """
+    """Grows trees of shrunken node models; `folds` are empty if nothing is chosen."""
 
     strength_of_root = None
 
@@ -118,7 +103,7 @@ class TreesOnRows:
         rows = np.concatenate([test for _, test in self.folds])
         known = data.uncalibrated if uncalibrated else None
         has_uncalibrated = known is not None
-        names = [UNCALIBRATED] * has_uncalibrated + [*map(size_name, sizes), "pruned tree"]
+        names = candidate_names(sizes, has_uncalibrated=has_uncalibrated)
         probabilities = np.empty((len(names), len(rows), data.n_classes))
         if known is not None:
             probabilities[0] = known[rows]
@@ -130,7 +115,7 @@ class TreesOnRows:
                 probabilities[k, begin : begin + len(test)] = predict(data.model([finished]))
             begin += len(test)
         return HeldOutRows(
-            names=tuple(names),
+            names=names,
             probabilities=probabilities,
             labels=data.labels[rows],
             weights=None if data.weights is None else data.weights[rows],

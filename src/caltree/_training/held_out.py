@@ -5,8 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .._inputs.arrays import Floats, Labels
 from .losses import SMALLEST_PROBABILITY, mean_loss, row_losses, standard_errors
@@ -104,5 +106,16 @@ class HeldOutRows(HeldOut):
         return np.asarray(self.weights / self.weights.sum())
 
     def _mix(self, weights: Floats) -> Floats:
-        used = np.flatnonzero(weights)
-        return np.asarray(np.tensordot(weights[used], self.probabilities[used], 1))
+        return mix(weights, self.probabilities)
+
+
+def mix(weights: Floats, values: npt.NDArray[Any]) -> Floats:
+    """Average values of candidates.
+
+    One after the other: a product of matrices may round a row by its place, and takes longer.
+    """
+    result = np.zeros(values.shape[1:])
+    for weight, value in zip(weights, values, strict=True):
+        if weight != 0.0:
+            result += weight * value.astype(np.float64, copy=False)
+    return result

@@ -39,25 +39,8 @@ class Boosting:
 class PublishedEngine:
     """Grows the trees of the published method.
 
-    Parameters
-    ----------
-    dataset : Dataset
-        The rows.
-    folds : sequence of (train, test)
-        The rows of each fold, for the number of iterations and for pruning.
-    boosting : Boosting
-        How trees are grown.
-    prunes : bool
-        Whether trees of the folds are needed.
-    n_jobs : int or None
-        The number of threads; the result does not depend on it.
-
-    Attributes
-    ----------
-    iterations : int
-        The number of iterations, once trees are grown; 0 if every node chose for itself.
-    iteration_rmse : ndarray or None
-        Held-out RMSE after 0, 1, 2, ... iterations, averaged over folds, if that was chosen.
+    The folds are those of the number of iterations and of pruning; `prunes` says whether trees of
+    the folds are needed.
     """
 
     # The published method takes the root alone for a tree of this strength.
@@ -78,7 +61,9 @@ class PublishedEngine:
         self._prunes = prunes
         self._run = Parallel(n_jobs=n_jobs, require="sharedmem")
         self.iterations = 0
+        """Once trees are grown, their number of iterations; 0 if every node chose for itself."""
         self.iteration_rmse: Floats | None = None
+        """Held-out RMSE after 0, 1, 2, ... iterations, averaged over folds, if it was chosen."""
 
     @property
     def n_rows(self) -> float:

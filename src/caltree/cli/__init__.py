@@ -32,9 +32,11 @@ def main() -> None:
 
 def make_command() -> click.Group:
     """The command with its subcommands, made here since click may not be installed."""
-    import rich  # noqa: F401  # asked for before any work is done
+    # Asked for before any work is done.
+    import click  # noqa: F401
+    import rich  # noqa: F401
 
-    from ..paper.command import make_group
+    from ..paper.command import paper
     from .apply import apply
     from .command import caltree
     from .demo import demo
@@ -43,6 +45,6 @@ def make_command() -> click.Group:
     from .report import report
     from .show import show
 
-    for command in (fit, apply, evaluate, report, show, demo, make_group()):
+    for command in (fit, apply, evaluate, report, show, demo, paper):
         caltree.add_command(command)
     return caltree

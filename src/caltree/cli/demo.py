@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from .io.targets import check_target
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from .demo_data import Comparison, Quality
+    from .demo_data import Comparison
 
 _ENDINGS = (".png", ".pdf", ".svg")
 
@@ -37,7 +38,9 @@ def demo(output: Path, no_plot: bool) -> None:
     comparison = _compare()
     _show(comparison)
     if file_format is not None:
-        picture = _draw(comparison, file_format)
+        from .demo_data import draw
+
+        picture = draw(comparison, file_format)
         with writing(str(output)):
             write_atomically(output, picture)
         click.echo(f"\nReliability diagrams: {output}")
@@ -63,12 +66,6 @@ def _compare() -> Comparison:
         return compare()
 
 
-def _draw(comparison: Comparison, file_format: str) -> bytes:
-    from .demo_data import draw
-
-    return draw(comparison, file_format)
-
-
 def _show(comparison: Comparison) -> None:
     from rich.console import Console
 
@@ -82,7 +79,8 @@ def _show(comparison: Comparison) -> None:
     Console().print(_table(comparison))
     click.echo(
         "\nThe top of the calibration tree. S is the score of naive Bayes as log-odds; a node's\n"
-        "probabilities are the softmax of its F, and all nodes on the way to a leaf have a share:\n"
+        "probabilities are the softmax of its F, and all nodes on the way to a leaf have a "
+        "weight:\n"
     )
     click.echo(comparison.tree.to_text(max_depth=SHOWN_DEPTH))
 
@@ -94,20 +92,16 @@ def _table(comparison: Comparison) -> Table:
     table = Table("probabilities", caption="* the best calibrator", caption_justify="left")
     table.add_column("RMSE", justify="right")
     table.add_column("log loss", justify="right")
-    best = [min(column) for column in zip(*map(_figures, comparison.quality.values()), strict=True)]
+    best = [min(column) for column in zip(*map(astuple, comparison.quality.values()), strict=True)]
     for name, quality in comparison.quality.items():
         cells = [
             Text(f"{figure:.4f} *", style="bold green")
             if figure == lowest
             else Text(f"{figure:.4f}  ")
-            for figure, lowest in zip(_figures(quality), best, strict=True)
+            for figure, lowest in zip(astuple(quality), best, strict=True)
         ]
         table.add_row(name, *cells)
     table.add_section()
-    attainable = [f"{figure:.4f}  " for figure in _figures(comparison.attainable)]
+    attainable = [f"{figure:.4f}  " for figure in astuple(comparison.attainable)]
     table.add_row("the true probabilities", *attainable, style="dim")
     return table
-
-
-def _figures(quality: Quality) -> tuple[float, float]:
-    return quality.rmse, quality.log_loss

@@ -19,6 +19,7 @@ from .._inputs.arrays import Floats
 from ..classifier import CalibratedClassifier
 from ..forest import CalibrationForest
 from ..metrics import log_loss, rmse
+from ..plot.style import COLOURS
 from ..reliability import reliability_curve
 from ..scaling import IdentityCalibrator, IsotonicScaling, PlattScaling
 from ..tree import CalibrationTree
@@ -47,7 +48,6 @@ ISOTONIC = "isotonic regression"
 TREE = "calibration tree"
 FOREST = "calibration forest"
 
-_COLOURS = {"permanent": "#0072B2", "self-employed": "#D55E00", "student": "#009E73"}
 _N_BINS = 10
 
 
@@ -119,20 +119,20 @@ def make_loans(n_rows: int, random: np.random.Generator) -> Loans:
     return Loans(X, np.where(random.random(n_rows) < probability, "yes", "no"), probability)
 
 
-def compare(seed: int = 0) -> Comparison:
+def compare() -> Comparison:
     """Train a naive Bayes model and four calibrators, and judge them on held-out loans.
 
     The calibrators are trained on out-of-fold scores; the scores of the test rows come from a
     model fitted to all training rows.
     """
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(0)
     train, test = make_loans(N_TRAINING, random), make_loans(N_TEST, random)
     calibrators = {
         UNCALIBRATED: IdentityCalibrator(),
         PLATT: PlattScaling(),
         ISOTONIC: IsotonicScaling(),
         TREE: CalibrationTree(),
-        FOREST: CalibrationForest(random_state=seed),
+        FOREST: CalibrationForest(random_state=0),
     }
     models = {
         name: CalibratedClassifier(_naive_bayes(), calibrator).fit(train.X, train.y)
@@ -207,7 +207,7 @@ def _draw_reliability(axes: Axes, comparison: Comparison, name: str) -> None:
     truth, probability = comparison.test.y == "yes", comparison.probabilities[name]
     contract = comparison.test.X[:, 0]
     axes.plot([0, 1], [0, 1], color="#bbbbbb", linewidth=1, linestyle="--")
-    for label, colour in _COLOURS.items():
+    for label, colour in zip(CONTRACTS, COLOURS, strict=False):
         rows = contract == label
         curve = reliability_curve(truth[rows], probability[rows], n_bins=_N_BINS)
         axes.plot(curve.predicted, curve.observed, "o-", color=colour, label=label, markersize=5)

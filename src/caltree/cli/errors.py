@@ -28,6 +28,11 @@ class CommandError(click.ClickException):
     exit_code = 1
 
 
+def usage_error(message: str) -> click.UsageError:
+    """Return an error of the options, which points to the help of the command."""
+    return click.UsageError(message, click.get_current_context(silent=True))
+
+
 class UnreadableError(ValueError):
     """A file holds something that it should not; the message says the remedy, too."""
 

@@ -27,7 +27,7 @@ from .columns import (
     guess_scores,
 )
 from .command import Command
-from .errors import CommandError, working
+from .errors import CommandError, usage_error, working
 from .evaluate import as_table, measure
 from .io.targets import check_target
 from .models import write_model
@@ -115,20 +115,13 @@ def fit(**given: Any) -> None:
     if given["holdout"] is None:
         given["holdout"] = _DEFAULT_HOLDOUT if given["report"] else 0.0
     if given["report"] and not given["holdout"]:
-        raise click.UsageError(
-            "--report is about rows held out; give --holdout a share above 0",
-            click.get_current_context(),
-        )
+        raise usage_error("--report is about rows held out; give --holdout a share above 0")
     if given["scoring"] and given["kind"] not in ("tree", "forest"):
-        raise click.UsageError(
-            f"--calibrator {given['kind']} has no --scoring; leave it out",
-            click.get_current_context(),
-        )
+        raise usage_error(f"--calibrator {given['kind']} has no --scoring; leave it out")
     if given["score_type"] != "auto" and given["kind"] == "isotonic":
-        raise click.UsageError(
+        raise usage_error(
             "--calibrator isotonic has no --score-type, since only the order of the scores "
-            "matters; leave it out",
-            click.get_current_context(),
+            "matters; leave it out"
         )
     carry_out(Request(**given))
 

@@ -9,7 +9,7 @@ import click
 
 from . import options
 from .command import Command
-from .errors import working, writing
+from .errors import usage_error, working, writing
 
 
 @click.command(cls=Command)
@@ -67,9 +67,7 @@ def check_report(out: str) -> None:
     from ..report import report  # noqa: F401  # asked for before any work is done
 
     if Path(out).suffix.lower() not in (".html", ".htm"):
-        raise click.UsageError(
-            f"the name of a report must end in .html, got {out}", click.get_current_context()
-        )
+        raise usage_error(f"the name of a report must end in .html, got {out}")
 
 
 def write_report(calibrator: Any, rows: Any, out: str, title: str) -> None:

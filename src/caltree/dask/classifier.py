@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, Self
 
 import dask
@@ -22,15 +22,24 @@ from .._classifier.absent_classes import all_classes, present_classes, take_clas
 from .._classifier.estimators import is_frozen, refuse_pairwise_margins
 from .._classifier.metadata import calibrator_weights, route_metadata
 from .._classifier.response import Method, combined_score_type
+from .._classifier_base import CalibratedClassifierBase
 from .._fitted.fingerprint import Fingerprint, SmallestHashes, table_hashes
 from .._inputs.arrays import Classes, Floats
 from .._inputs.folds import check_folds
 from .._inputs.indexing import Columns, take_rows
 from .._inputs.parameters import check_count
 from .._inputs.scores import ScoreType
-from .collections import aligned, current_client, joined, lazy_matrix, partitions, rebuilt
+from .collections import (
+    align,
+    current_client,
+    join_parts,
+    lazy_matrix,
+    partitions,
+    rebuild,
+    zip_rows,
+)
 from .pool import merge
-from .preparing import Known, look, merge_seen, merge_smallest
+from .preparing import look_at_all, merge_smallest
 from .scoring import FoldedRows, lazy_scores, local_classifier, refuse_ordinary
 from .tree import CalibrationTree
 
@@ -38,13 +47,14 @@ from .tree import CalibrationTree
 _FEW_BINS = 2
 
 
-class CalibratedClassifier(classifier.CalibratedClassifier):
+class CalibratedClassifier(CalibratedClassifierBase):
     """A classifier on a Dask cluster whose probabilities are calibrated.
 
     As `caltree.CalibratedClassifier`, for rows that stay on their workers: out-of-fold scores of
     the classifier train the calibrator, and the classifier is fitted to all rows. Scores are
     computed a partition at a time and kept on the cluster while the calibrator is fitted. The
-    client is the current one, e.g. that of ``client = distributed.Client(...)``.
+    client is the current one, e.g. that of ``client = distributed.Client(...)``. Predictions for
+    Dask collections are lazy arrays, those for other tables plain ones.
 
     Parameters
     ----------
@@ -104,10 +114,6 @@ class CalibratedClassifier(classifier.CalibratedClassifier):
     (4000, 2)
     """
 
-    # What the other one has and this one does not: several classifiers, and threads.
-    combine: Literal["side_by_side", "average"] = "side_by_side"
-    n_jobs = None
-
     def __init__(
         self,
         estimator: Any,
@@ -123,9 +129,7 @@ class CalibratedClassifier(classifier.CalibratedClassifier):
         self.response_method = response_method
         self.attributes = attributes
 
-    def fit(  # type: ignore[override]  # there are no groups: the number of a row is its fold
-        self, X: Any, y: Any, sample_weight: Any = None
-    ) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the calibrator to out-of-fold scores, and the classifier to all rows.
 
         Parameters
@@ -143,9 +147,9 @@ class CalibratedClassifier(classifier.CalibratedClassifier):
             The fitted classifier.
         """
         estimators, methods = self._check_estimators()
-        method, kind = methods[0], combined_score_type(methods, self.combine)
+        method, kind = methods[0], combined_score_type(methods)
         calibrator = self._check_calibrator(kind)
-        given = aligned(X=X, y=y, sample_weight=sample_weight)
+        given = align(X=X, y=y, sample_weight=sample_weight)
         parts = partitions(**given)
         X, y, sample_weight = given["X"], given["y"], given.get("sample_weight")
         client = current_client()
@@ -153,7 +157,9 @@ class CalibratedClassifier(classifier.CalibratedClassifier):
         to_train = {} if is_frozen(self.estimator) else estimators
         params, _ = route_metadata(self, to_train, 0, sample_weight, None, {})
         weighting = calibrator_weights(calibrator, sample_weight)
-        known = _known(client, {**parts, "X": partitions(X=_chosen(columns, X))["X"]})
+        # That the calibrator can read the attributes is seen as well.
+        seen = {**parts, "X": partitions(X=_take_columns(columns, X))["X"]}
+        known = look_at_all(client, seen, None, _FEW_BINS, "auto")
         classes = all_classes(known.classes, () if to_train else (self.estimator,))
         refuse_pairwise_margins(estimators.values(), methods, len(classes))
         present = present_classes(classes, known.classes)
@@ -172,20 +178,17 @@ class CalibratedClassifier(classifier.CalibratedClassifier):
             pieces = lazy_scores(trained, X, classes, method)
         pieces = _of_present(pieces, present, len(classes), kind)
         # The calibrator reads them several times, and they are small.
-        scores = joined(client.persist(pieces), [(count, math.nan) for count in known.counts])
+        scores = join_parts(client.persist(pieces), [(count, math.nan) for count in known.counts])
         weights = dict.fromkeys(weighting, sample_weight)
-        calibrator.fit(_chosen(columns, X), y, scores=scores, **weights)
+        calibrator.fit(_take_columns(columns, X), y, scores=scores, **weights)
         fingerprint = _fingerprint(client, X, y, classes)
         self.classes_ = classes
         self.estimator_ = trained
         self.calibrator_ = calibrator
         self.response_methods_ = methods
         self.fingerprint_ = fingerprint
-        self.attribute_columns_, self.present_classes_, self.combine_ = (
-            columns,
-            present,
-            self.combine,
-        )
+        self.attribute_columns_, self.present_classes_ = columns, present
+        self.combine_ = "side_by_side"
         self._set_features(trained)
         return self
 
@@ -206,48 +209,20 @@ class CalibratedClassifier(classifier.CalibratedClassifier):
         if not is_dask_collection(X):
             return self.to_local().predict_proba(X)
         local = dask.delayed(self.to_local(), pure=True)
-        kind = combined_score_type(self.response_methods_, self.combine_)
         scores = lazy_scores(self.estimator_, X, self.classes_, self.response_methods_[0])
         rows = zip(partitions(X=X)["X"], scores, strict=True)
+        kind = combined_score_type(self.response_methods_)
         pairs = [(local, x, some, kind) for x, some in rows]
         return lazy_matrix(_calibrate, pairs, X, len(self.classes_))
 
-    def predict_log_proba(self, X: Any) -> Any:
-        """The logarithms of the calibrated probabilities; minus infinity for 0.
-
-        Parameters
-        ----------
-        X : dask array or dataframe, or any table, of shape (n, d)
-            As for `fit`.
-
-        Returns
-        -------
-        dask array or ndarray of shape (n, m)
-            One column a class, in the order of `classes_`.
-        """
-        if not is_dask_collection(X):
-            return super().predict_log_proba(X)
-        return self.predict_proba(X).map_blocks(_logarithms, dtype=np.float64)
-
-    def predict(self, X: Any) -> Any:
-        """The class with the highest calibrated probability, lazily if the rows are Dask's.
-
-        Parameters
-        ----------
-        X : dask array or dataframe, or any table, of shape (n, d)
-            As for `fit`.
-
-        Returns
-        -------
-        dask array or ndarray of shape (n,)
-            The labels.
-        """
-        if not is_dask_collection(X):
-            return super().predict(X)
-        probabilities, classes = self.predict_proba(X), self.classes_
-        return probabilities.map_blocks(
-            _likeliest, classes=classes, dtype=classes.dtype, meta=classes[:0], drop_axis=1
-        )
+    def _map_rows(
+        self, function: Callable[[Floats], Any], probabilities: Any, like: Any = None
+    ) -> Any:
+        if not is_dask_collection(probabilities):
+            return function(probabilities)
+        if like is None:
+            return probabilities.map_blocks(function, dtype=np.float64)
+        return probabilities.map_blocks(function, dtype=like.dtype, meta=like[:0], drop_axis=1)
 
     def to_local(self) -> classifier.CalibratedClassifier:
         """The same classifier for plain tables and arrays, without Dask.
@@ -303,21 +278,11 @@ def _without_rows(X: Any) -> Any:
     return np.empty((0, *X.shape[1:]), X.dtype) if hasattr(X, "chunks") else X._meta
 
 
-def _chosen(columns: Columns, X: Any) -> Any:
+def _take_columns(columns: Columns, X: Any) -> Any:
     """The chosen columns of a Dask collection."""
     if columns.positions is None:
         return X
     return X[:, columns.positions] if hasattr(X, "chunks") else X.iloc[:, columns.positions]
-
-
-def _known(client: Client, parts: dict[str, list[Delayed]]) -> Known:
-    """How many rows count, and their classes; that the attributes can be read is seen as well."""
-    nothing = [None] * len(parts["X"])
-    rows = zip(parts["X"], parts["y"], parts.get("sample_weight", nothing), strict=True)
-    looked = client.compute(
-        [dask.delayed(look)(i, *some, None, _FEW_BINS) for i, some in enumerate(rows)]
-    )
-    return Known.of(merge(client, looked, merge_seen).result(), "auto")
 
 
 def _of_positive_weight(
@@ -327,7 +292,7 @@ def _of_positive_weight(
     take = dask.delayed(_positive)
     weights = parts["sample_weight"]
     return [
-        rebuilt(like, [take(*pair) for pair in zip(parts[name], weights, strict=True)], counts)
+        rebuild(like, [take(*pair) for pair in zip(parts[name], weights, strict=True)], counts)
         for name, like in collections.items()
     ]
 
@@ -342,11 +307,11 @@ def _of_present(
     """The scores of the classes that are there."""
     if len(present) == n_classes:
         return pieces
-    choose = dask.delayed(_chosen_scores)
+    choose = dask.delayed(_take_scores)
     return [choose(piece, present, n_classes, kind) for piece in pieces]
 
 
-def _chosen_scores(
+def _take_scores(
     scores: Floats, present: npt.NDArray[np.intp], n_classes: int, kind: ScoreType
 ) -> Floats:
     return take_classes(scores, present, n_classes, kind) if len(scores) else scores[:, present]
@@ -354,10 +319,9 @@ def _chosen_scores(
 
 def _fingerprint(client: Client, X: Any, y: Any, classes: Classes) -> Fingerprint | None:
     """The fingerprint of the kept rows, without their scores, which differ between folds."""
-    parts = partitions(X=X, y=y)
     take = dask.delayed(_smallest)
-    rows = zip(parts["X"], parts["y"], strict=True)
-    found = client.compute([take(x, labels, classes) for x, labels in rows])
+    rows = zip_rows(partitions(X=X, y=y), "X", "y")
+    found = client.compute([take(*some, classes) for some in rows])
     smallest: SmallestHashes | None = merge(client, found, merge_smallest).result()
     return None if smallest is None else smallest.fingerprint()
 
@@ -370,13 +334,4 @@ def _smallest(X: Any, y: Any, classes: Classes) -> SmallestHashes | None:
 def _calibrate(
     local: classifier.CalibratedClassifier, X: Any, scores: Floats, kind: ScoreType
 ) -> Floats:
-    return local._calibrate(X, scores, kind) if len(scores) else scores
-
-
-def _logarithms(probabilities: Floats) -> Floats:
-    with np.errstate(divide="ignore"):
-        return np.log(probabilities)
-
-
-def _likeliest(probabilities: Floats, classes: Classes) -> Classes:
-    return np.asarray(classes[probabilities.argmax(axis=1)])
+    return local.calibrate_scores(X, scores, kind) if len(scores) else scores

@@ -32,7 +32,7 @@ def partitions(**collections: Any) -> dict[str, list[Delayed]]:
 
     What is None is left out. Arrays of known sizes are divided as the first of them is.
     """
-    found = {name: _delayed(value) for name, value in aligned(**collections).items()}
+    found = {name: _parts_of(value) for name, value in align(**collections).items()}
     first, *others = found
     for name in others:
         if len(found[name]) != len(found[first]):
@@ -43,7 +43,13 @@ def partitions(**collections: Any) -> dict[str, list[Delayed]]:
     return found
 
 
-def aligned(**collections: Any) -> dict[str, Any]:
+def zip_rows(parts: dict[str, list[Delayed]], *names: str) -> list[tuple[Any, ...]]:
+    """The partitions of several collections side by side; None of one that is not there."""
+    nothing = [None] * len(parts["X"])
+    return list(zip(*(parts.get(name, nothing) for name in names), strict=True))
+
+
+def align(**collections: Any) -> dict[str, Any]:
     """Collections with their arrays divided alike, as far as sizes are known."""
     given = {name: value for name, value in collections.items() if value is not None}
     for name, value in given.items():
@@ -53,7 +59,7 @@ def aligned(**collections: Any) -> dict[str, Any]:
                 "dask.array.from_array, or caltree without Dask"
             )
     first = next(iter(given))
-    return {name: _aligned(name, value, first, given[first]) for name, value in given.items()}
+    return {name: _align_array(name, value, first, given[first]) for name, value in given.items()}
 
 
 def _is_table(value: Any) -> bool:
@@ -63,7 +69,7 @@ def _is_table(value: Any) -> bool:
     return bool(is_dask_collection(value) and looks_so)
 
 
-def _aligned(name: str, value: Any, first_name: str, first: Any) -> Any:
+def _align_array(name: str, value: Any, first_name: str, first: Any) -> Any:
     """An array in one piece across, and in the pieces of another along."""
     if not isinstance(value, dask.array.Array):
         return value
@@ -81,21 +87,21 @@ def _aligned(name: str, value: Any, first_name: str, first: Any) -> Any:
     return value
 
 
-def _delayed(value: Any) -> list[Delayed]:
+def _parts_of(value: Any) -> list[Delayed]:
     return list(np.asarray(value.to_delayed(), dtype=object).ravel())
 
 
-def rebuilt(like: Any, parts: Sequence[Any], sizes: Sequence[int]) -> Any:
+def rebuild(like: Any, parts: Sequence[Any], sizes: Sequence[int]) -> Any:
     """A collection of the kind of another, of other partitions."""
     if isinstance(like, dask.array.Array):
-        return joined(parts, [(size, *like.shape[1:]) for size in sizes], like.dtype)
+        return join_parts(parts, [(size, *like.shape[1:]) for size in sizes], like.dtype)
     # Imported here: arrays need no pandas.
     from dask.dataframe import from_delayed
 
     return from_delayed(list(parts), meta=like._meta)
 
 
-def joined(
+def join_parts(
     parts: Sequence[Delayed], shapes: Sequence[tuple[float, ...]], dtype: Any = np.float64
 ) -> dask.array.Array:
     """A lazy array whose pieces are some partitions; a size that is not known is NaN.
@@ -119,4 +125,4 @@ def lazy_matrix(
     if isinstance(like, dask.array.Array):
         sizes = like.chunks[0]
     make = dask.delayed(function, pure=True)
-    return joined([make(*part) for part in parts], [(size, n_columns) for size in sizes])
+    return join_parts([make(*part) for part in parts], [(size, n_columns) for size in sizes])

@@ -60,7 +60,7 @@ class DaskPool(Pool[State]):
     def total(self, query: Query[State, Result]) -> Result:
         """Return the result of a query over all chunks."""
         sent = self._send(query)
-        sums = merge_down(self._client, self._map(_add_up, sent), _sum, _AT_ONCE)
+        sums = merge_down(self._client, self._map(_add_up, sent), _sum)
         result = self._client.submit(_finish, sent, self._plan, *sums, pure=False)
         found: Result = result.result()
         return found
@@ -85,15 +85,15 @@ def hold(client: Client, value: Any) -> Future:
 
 def merge(client: Client, answers: Sequence[Future], function: Callable[..., Any]) -> Future:
     """Merge several answers by a function, some at a time, wherever they are."""
-    return client.submit(function, *merge_down(client, answers, function, _AT_ONCE), pure=False)
+    return client.submit(function, *merge_down(client, answers, function), pure=False)
 
 
 def merge_down(
-    client: Client, answers: Sequence[Future], function: Callable[..., Any], at_most: int
+    client: Client, answers: Sequence[Future], function: Callable[..., Any]
 ) -> list[Future]:
-    """Merge until no more than so many answers are left."""
+    """Merge answers until few enough are left to merge at once."""
     left = list(answers)
-    while len(left) > at_most:
+    while len(left) > _AT_ONCE:
         left = [
             client.submit(function, *left[begin : begin + _AT_ONCE], pure=False)
             for begin in range(0, len(left), _AT_ONCE)

@@ -7,19 +7,24 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, TypeAlias
 
+import dask
 import numpy as np
 import numpy.typing as npt
+from dask.delayed import Delayed
+from distributed import Client
 
 from .._fitted.fingerprint import SmallestHashes
 from .._histogram.chunk import Chunk, Plan
 from .._histogram.prepare import Part, Sample, bin_rows, make_plan, sample_rows
 from .._histogram.summaries import TableSummary
-from .._inputs.arrays import Floats
+from .._inputs.arrays import Classes, Floats, Mask
 from .._inputs.attributes import Attributes
-from .._inputs.folds import hashed_folds
+from .._inputs.folds import FoldOf
 from .._inputs.indexing import count_rows
 from .._inputs.labels import check_classes, check_weights, labels_of_part, warn_of_few_rows
 from .._inputs.scores import ScoreKind, ScoreType, as_score_matrix, resolve_score_type
+from .collections import zip_rows
+from .pool import merge
 
 Given: TypeAlias = tuple[Any, Any, Any, Any]
 """Attributes, labels, scores and weights, or None, of a partition."""
@@ -99,13 +104,9 @@ def look(
 ) -> RowsSeen:
     """Look at the rows of a partition."""
     with _Naming(partition):
-        n_rows = count_rows(X, "X")
-        weight = _weights(weights, n_rows)
-        keep = None if weight is None or weight.all() else weight > 0
-        labels = labels_of_part(y, n_rows, keep)
+        _, keep, labels, kept = _check_part(X, y, weights)
         if len(labels) == 0:
             return RowsSeen((0,), labels, 0.0, None, None)
-        kept = weight if keep is None or weight is None else weight[keep]
         return RowsSeen(
             (len(labels),),
             np.unique(labels),
@@ -113,6 +114,23 @@ def look(
             None if kept is None else float(kept.sum()),
             TableSummary.of(X, keep, kept, categorical_features, max_bins),
         )
+
+
+def look_at_all(
+    client: Client,
+    parts: dict[str, list[Delayed]],
+    categorical_features: Any,
+    max_bins: int,
+    score_type: str,
+) -> Known:
+    """Learn the facts about all rows that are needed before they are put into bins."""
+    looked = client.compute(
+        [
+            dask.delayed(look)(i, *rows, categorical_features, max_bins)
+            for i, rows in enumerate(zip_rows(parts, "X", "y", "sample_weight"))
+        ]
+    )
+    return Known.of(merge(client, looked, merge_seen).result(), score_type)
 
 
 def merge_seen(*seen: RowsSeen) -> RowsSeen:
@@ -124,13 +142,9 @@ def part_of(partition: int, given: Given, classes: npt.NDArray[Any]) -> Part:
     """The rows of a partition, checked."""
     X, y, scores, weights = given
     with _Naming(partition):
-        n_rows = count_rows(X, "X")
-        weight = _weights(weights, n_rows)
-        keep = None if weight is None or weight.all() else weight > 0
-        labels = labels_of_part(y, n_rows, keep)
+        n_rows, keep, labels, kept = _check_part(X, y, weights)
         codes = np.searchsorted(classes, labels).astype(np.uint16)
         matrix = as_score_matrix(scores, n_rows, len(classes), keep)
-        kept = weight if keep is None or weight is None else weight[keep]
         return Part(X, keep, codes, matrix, kept)
 
 
@@ -176,26 +190,17 @@ def plan_of(
     return plan, attributes, kind, width
 
 
-@dataclass(frozen=True)
-class Deal:
-    """How rows are dealt into folds by their numbers."""
-
-    n_folds: int
-    n_judged: int
-    seed: int
-
-
 def bin_part(
     partition: int,
     given: Given,
     known: Known,
     planned: tuple[Plan, Attributes, ScoreKind, int],
-    deal: Deal,
+    fold_of: FoldOf,
 ) -> tuple[Chunk, SmallestHashes]:
     """The rows of a partition in bins, and their smallest hashes."""
     plan, attributes, kind, _ = planned
     part = part_of(partition, given, known.classes)
-    fold = hashed_folds(known.first(partition), len(part), deal.n_folds, deal.n_judged, deal.seed)
+    fold = fold_of(known.first(partition), len(part))
     return bin_rows(part, attributes, plan.bins, kind, fold)
 
 
@@ -203,6 +208,15 @@ def merge_smallest(*some: SmallestHashes | None) -> SmallestHashes | None:
     """The smallest hashes of several partitions; None if some rows have none."""
     known = [few for few in some if few is not None]
     return reduce(SmallestHashes.merge, known) if len(known) == len(some) else None
+
+
+def _check_part(X: Any, y: Any, weights: Any) -> tuple[int, Mask | None, Classes, Floats | None]:
+    """The number of rows, which of them count (None for all), and their labels and weights."""
+    n_rows = count_rows(X, "X")
+    weight = _weights(weights, n_rows)
+    keep = None if weight is None or weight.all() else weight > 0
+    labels = labels_of_part(y, n_rows, keep)
+    return n_rows, keep, labels, weight if keep is None or weight is None else weight[keep]
 
 
 def _weights(weights: Any, n_rows: int) -> Floats | None:

@@ -19,7 +19,7 @@ from .._classifier.response import Method, check_scores, class_scores
 from .._inputs.arrays import Classes, Floats
 from .._inputs.folds import hashed_folds
 from .._inputs.indexing import count_rows, take_rows
-from .collections import partitions, rebuilt
+from .collections import partitions, rebuild
 
 Parts: TypeAlias = list[Delayed]
 
@@ -97,13 +97,13 @@ class FoldedRows:
         by_fold = []
         for number in np.flatnonzero(sizes.sum(axis=0)).tolist():
             held = sizes[:, number]
-            fitted = self._fitted(estimator, deal, number, np.subtract(self.counts, held))
+            fitted = self._fit(estimator, deal, number, np.subtract(self.counts, held))
             held_out = self._some(self.X, deal, number, True, held)
             by_fold.append(lazy_scores(fitted, held_out, classes, method))
         put = dask.delayed(_in_order)
         return [put(fold, list(parts)) for fold, *parts in zip(deal, *by_fold, strict=True)]
 
-    def _fitted(self, estimator: Any, deal: Parts, number: int, sizes: Any) -> Any:
+    def _fit(self, estimator: Any, deal: Parts, number: int, sizes: Any) -> Any:
         given = {"X": self.X, "y": self.y, **self.weights}
         training = {
             name: self._some(value, deal, number, False, sizes) for name, value in given.items()
@@ -115,7 +115,7 @@ class FoldedRows:
         pairs = zip(partitions(values=values)["values"], deal, strict=True)
         take = dask.delayed(_of_fold)
         parts = [take(part, fold, number, held_out) for part, fold in pairs]
-        return rebuilt(values, parts, sizes.tolist())
+        return rebuild(values, parts, sizes.tolist())
 
 
 def _sizes(fold: npt.NDArray[np.uint8], n_folds: int) -> npt.NDArray[np.intp]:

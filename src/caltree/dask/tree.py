@@ -14,18 +14,16 @@ from sklearn.utils.validation import check_is_fitted
 from .. import tree
 from .._base import FittedRows
 from .._histogram.engine import HistogramEngine
-from .._inputs.folds import check_folds, judged_folds, seed_of
+from .._inputs.folds import deal_by_number, folds_by_number
 from .._inputs.parameters import check_count
 from .._training.fit_tree import fit_tree
-from .collections import current_client, lazy_matrix, partitions
+from .collections import current_client, lazy_matrix, partitions, zip_rows
 from .pool import DaskPool, hold, merge
 from .preparing import (
-    Deal,
     Known,
     bin_part,
-    look,
+    look_at_all,
     merge_samples,
-    merge_seen,
     merge_smallest,
     plan_of,
     sample_part,
@@ -87,19 +85,19 @@ class CalibrationTree(tree.CalibrationTree):
         settings = self._settings()
         parts = partitions(X=X, y=y, scores=scores, sample_weight=sample_weight)
         client = current_client()
-        known = self._look(client, parts)
-        n_folds, deal = 0, Deal(1, 0, 0)
+        known = look_at_all(
+            client, parts, self.categorical_features, self.max_bins, self.score_type
+        )
+        n_folds, fold_of = 0, folds_by_number(1, 0, 0)
         if settings.needs_folds:
-            check_folds(self.cv, known.n_rows)
-            n_folds = judged_folds(self.cv, known.n_rows)
-            deal = Deal(self.cv, n_folds, seed_of(self.random_state))
+            n_folds, fold_of = deal_by_number(self.cv, known.n_rows, self.random_state)
         told = hold(client, known)
         given = _tasks(parts, known)
         samples = client.compute([dask.delayed(sample_part)(i, rows, told) for i, rows in given])
         sample = merge(client, samples, merge_samples)
         planned = client.submit(plan_of, sample, told, n_folds, settings.scoring, pure=False)
         binned = client.compute(
-            [dask.delayed(bin_part)(i, rows, told, planned, deal) for i, rows in given]
+            [dask.delayed(bin_part)(i, rows, told, planned, fold_of) for i, rows in given]
         )
         smallest = merge(client, _each(client, binned, 1), merge_smallest)
         pool = DaskPool.of_chunks(client, _each(client, [planned], 0)[0], _each(client, binned, 0))
@@ -129,9 +127,9 @@ class CalibrationTree(tree.CalibrationTree):
         if not is_dask_collection(X):
             return super().predict_proba(X, scores)
         check_is_fitted(self)
-        parts = partitions(X=X, scores=scores)
         local = dask.delayed(self.to_local(), pure=True)
-        pairs = [(x, s, local) for x, s in zip(parts["X"], parts["scores"], strict=True)]
+        rows = zip_rows(partitions(X=X, scores=scores), "X", "scores")
+        pairs = [(*some, local) for some in rows]
         return lazy_matrix(_probabilities, pairs, X, len(self.classes_))
 
     def apply(self, X: Any) -> Any:
@@ -177,25 +175,11 @@ class CalibrationTree(tree.CalibrationTree):
         if self._settings().needs_folds:
             check_count("cv", self.cv, 2)
 
-    def _look(self, client: Client, parts: dict[str, list[Any]]) -> Known:
-        """Learn the facts about all rows that are needed before they are put into bins."""
-        nothing = [None] * len(parts["X"])
-        rows = zip(parts["X"], parts["y"], parts.get("sample_weight", nothing), strict=True)
-        looked = client.compute(
-            [
-                dask.delayed(look)(i, *some, self.categorical_features, self.max_bins)
-                for i, some in enumerate(rows)
-            ]
-        )
-        return Known.of(merge(client, looked, merge_seen).result(), self.score_type)
-
 
 def _tasks(parts: dict[str, list[Any]], known: Known) -> list[tuple[int, tuple[Any, ...]]]:
     """The partitions that have rows, with their numbers."""
-    nothing = [None] * len(parts["X"])
-    columns = (parts["X"], parts["y"], parts["scores"], parts.get("sample_weight", nothing))
-    rows = enumerate(zip(*columns, strict=True))
-    return [(i, some) for i, some in rows if known.counts[i] > 0]
+    rows = zip_rows(parts, "X", "y", "scores", "sample_weight")
+    return [(i, some) for i, some in enumerate(rows) if known.counts[i] > 0]
 
 
 def _each(client: Client, several: list[Future], item: int) -> list[Future]:

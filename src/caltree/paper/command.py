@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from .._fitted.files import write_atomically
 
 if TYPE_CHECKING:
-    import click
-
     from .experiment import Done, Plan
     from .render import Table
     from .store import Cell, Store
@@ -34,101 +34,82 @@ SMALL = (
 """Data sets that OpenML has and on which every learner takes seconds, not minutes, a fold."""
 
 
-def make_group() -> click.Group:
-    """The subcommands of `caltree paper`."""
-    import click
-
-    @click.group()
-    def paper() -> None:
-        """Carry out the experiments of the paper on calibration trees."""
-
-    paper.add_command(_run())
-    paper.add_command(_tables())
-    paper.add_command(_figures())
-    return paper
+@click.group()
+def paper() -> None:
+    """Carry out the experiments of the paper on calibration trees."""
 
 
-def _store_option() -> Callable[..., Any]:
-    import click
+def _check_folder(context: click.Context, option: click.Parameter, given: str | None) -> str | None:
+    if given is not None and not Path(given).is_dir():
+        raise click.ClickException(f"--data-dir: {given} is no folder")
+    return given
 
-    return click.option(
-        "--store",
-        "path",
-        type=click.Path(path_type=Path, dir_okay=False),
-        default=Path("caltree-paper.sqlite"),
-        show_default=True,
-        help="The file of results.",
+
+_data_dir_option = click.option(
+    "--data-dir",
+    type=click.Path(resolve_path=True),
+    callback=_check_folder,
+    help="A folder of ARFF files, gzip allowed; without it data sets come from OpenML.",
+)
+
+
+_store_option = click.option(
+    "--store",
+    "path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=Path("caltree-paper.sqlite"),
+    show_default=True,
+    help="The file of results.",
+)
+
+
+@paper.command()
+@click.option(
+    "--datasets",
+    default="small",
+    show_default=True,
+    help="Names between commas, 'small' or 'all'.",
+)
+@click.option("--learners", default="all", show_default=True, help="Names between commas.")
+@click.option(
+    "--calibrators",
+    default="none,pct,platt,isotonic",
+    show_default=True,
+    help="Names between commas, or 'all'.",
+)
+@click.option("--runs", type=click.IntRange(1), default=10, show_default=True)
+@click.option("--folds", type=click.IntRange(2), default=10, show_default=True)
+@click.option("--seed", type=int, default=1, show_default=True)
+@click.option("--jobs", type=int, default=1, show_default=True, help="Folds at a time.")
+@click.option("--scheduler", help="Address of a Dask scheduler, whose workers do the work.")
+@click.option("--quiet", is_flag=True, help="Say nothing but errors.")
+@_data_dir_option
+@_store_option
+def run(datasets: str, learners: str, calibrators: str, path: Path, **options: Any) -> None:
+    """Carry out folds and store their results; what is there already is not done again.
+
+    Killed at any moment, it goes on where it was; two of them may share one file.
+    """
+    from .datasets import NAMES, check_available
+    from .experiment import Plan
+    from .protocol import CALIBRATORS, LEARNERS
+    from .store import Store
+
+    plan = Plan(
+        datasets=_choice("--datasets", datasets, NAMES, {"small": SMALL}),
+        learners=_choice("--learners", learners, tuple(LEARNERS)),
+        calibrators=_choice("--calibrators", calibrators, tuple(CALIBRATORS)),
+        **{name: options[name] for name in ("runs", "folds", "seed", "data_dir")},
     )
-
-
-def _data_dir_option() -> Callable[..., Any]:
-    import click
-
-    def check(context: click.Context, option: click.Parameter, given: str | None) -> str | None:
-        if given is not None and not Path(given).is_dir():
-            raise click.ClickException(f"--data-dir: {given} is no folder")
-        return given
-
-    return click.option(
-        "--data-dir",
-        type=click.Path(resolve_path=True),
-        callback=check,
-        help="A folder of ARFF files, gzip allowed; without it data sets come from OpenML.",
-    )
-
-
-def _run() -> click.Command:
-    import click
-
-    @click.command()
-    @click.option(
-        "--datasets",
-        default="small",
-        show_default=True,
-        help="Names between commas, 'small' or 'all'.",
-    )
-    @click.option("--learners", default="all", show_default=True, help="Names between commas.")
-    @click.option(
-        "--calibrators",
-        default="none,pct,platt,isotonic",
-        show_default=True,
-        help="Names between commas, or 'all'.",
-    )
-    @click.option("--runs", type=click.IntRange(1), default=10, show_default=True)
-    @click.option("--folds", type=click.IntRange(2), default=10, show_default=True)
-    @click.option("--seed", type=int, default=1, show_default=True)
-    @click.option("--jobs", type=int, default=1, show_default=True, help="Folds at a time.")
-    @click.option("--scheduler", help="Address of a Dask scheduler, whose workers do the work.")
-    @click.option("--quiet", is_flag=True, help="Say nothing but errors.")
-    @_data_dir_option()
-    @_store_option()
-    def run(datasets: str, learners: str, calibrators: str, path: Path, **options: Any) -> None:
-        """Carry out folds and store their results; what is there already is not done again.
-
-        Killed at any moment, it goes on where it was; two of them may share one file.
-        """
-        from .datasets import NAMES, check_available
-        from .experiment import Plan
-        from .protocol import CALIBRATORS, LEARNERS
-        from .store import Store
-
-        plan = Plan(
-            datasets=_choice("--datasets", datasets, NAMES, {"small": SMALL}),
-            learners=_choice("--learners", learners, tuple(LEARNERS)),
-            calibrators=_choice("--calibrators", calibrators, tuple(CALIBRATORS)),
-            **{name: options[name] for name in ("runs", "folds", "seed", "data_dir")},
-        )
-        with _one_line_errors():
-            check_available(plan.datasets, plan.data_dir)
-            store = Store(path, plan.settings())
-            failures = _carry_out(plan, store, options)
-        for failure in failures:
-            last = failure.error.strip().splitlines()[-1]
-            click.echo(f"failed: {_in_words(failure.cell)}: {last}", err=True)
-        if failures:
-            raise click.ClickException(f"folds that failed: {len(failures)}; run it again to retry")
-
-    return run
+    with _one_line_errors():
+        check_available(plan.datasets, plan.data_dir)
+        store = Store(path, plan.settings())
+        failures = _carry_out(plan, store, options)
+    for failure in failures:
+        last = failure.error.strip().splitlines()[-1]
+        click.echo(f"failed: {_in_words(failure.cell)}: {last}", err=True)
+    if failures:
+        raise click.ClickException(f"folds that failed: {len(failures)}; run it again to retry")
 
 
 def _in_words(cell: Cell) -> str:
@@ -136,7 +117,6 @@ def _in_words(cell: Cell) -> str:
 
 
 def _carry_out(plan: Plan, store: Store, options: dict[str, Any]) -> list[Done]:
-    import click
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -169,35 +149,30 @@ def _carry_out(plan: Plan, store: Store, options: dict[str, Any]) -> list[Done]:
     return failures
 
 
-def _tables() -> click.Command:
-    import click
+@paper.command()
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="A folder for the tables as Markdown, LaTeX and CSV.",
+)
+@click.option(
+    "--pooled",
+    is_flag=True,
+    help="Show the RMSE of all test rows together, not the mean of that of each fold.",
+)
+@_store_option
+def tables(path: Path, output: Path | None, pooled: bool) -> None:
+    """Print tables 1 to 6, ours beside the paper's, and what the experiments cost."""
+    from . import render
+    from .store import Store
+    from .summary import all_tables
 
-    @click.command()
-    @click.option(
-        "--output",
-        type=click.Path(path_type=Path, file_okay=False),
-        help="A folder for the tables as Markdown, LaTeX and CSV.",
-    )
-    @click.option(
-        "--pooled",
-        is_flag=True,
-        help="Show the RMSE of all test rows together, not the mean of that of each fold.",
-    )
-    @_store_option()
-    def tables(path: Path, output: Path | None, pooled: bool) -> None:
-        """Print tables 1 to 6, ours beside the paper's, and what the experiments cost."""
-        from . import render
-        from .store import Store
-        from .summary import all_tables
-
-        with _one_line_errors():
-            found = all_tables(Store(path), pooled=pooled)
-            for table in found.values():
-                click.echo(render.markdown(table))
-            if output is not None:
-                _write_tables(found, output)
-
-    return tables
+    with _one_line_errors():
+        found = all_tables(Store(path), pooled=pooled)
+        for table in found.values():
+            click.echo(render.markdown(table))
+        if output is not None:
+            _write_tables(found, output)
 
 
 def _write_tables(tables: dict[str, Table], folder: Path) -> None:
@@ -211,56 +186,49 @@ def _write_tables(tables: dict[str, Table], folder: Path) -> None:
     write_atomically(folder / "tables.md", everything.encode())
 
 
-def _figures() -> click.Command:
-    import click
+@paper.command()
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("caltree-paper-figures"),
+    show_default=True,
+    help="The folder.",
+)
+@click.option(
+    "--format",
+    "ending",
+    type=click.Choice(["png", "pdf", "svg"]),
+    default="png",
+    show_default=True,
+)
+@_data_dir_option
+def figures(output: Path, ending: str, data_dir: str | None) -> None:
+    """Draw the reliability diagrams, the artificial example and the tree of RDG1."""
+    import io
 
-    @click.command()
-    @click.option(
-        "--output",
-        type=click.Path(path_type=Path, file_okay=False),
-        default=Path("caltree-paper-figures"),
-        show_default=True,
-        help="The folder.",
-    )
-    @click.option(
-        "--format",
-        "ending",
-        type=click.Choice(["png", "pdf", "svg"]),
-        default="png",
-        show_default=True,
-    )
-    @_data_dir_option()
-    def figures(output: Path, ending: str, data_dir: str | None) -> None:
-        """Draw the reliability diagrams, the artificial example and the tree of RDG1."""
-        import io
+    from .datasets import check_available, load
+    from .figures import DIAGRAMS, artificial_figure, reliability_figure, tree_figure
 
-        from .datasets import check_available, load
-        from .figures import DIAGRAMS, artificial_figure, reliability_figure, tree_figure
+    with _one_line_errors():
+        import matplotlib  # noqa: F401  # asked for before any work is done
 
-        with _one_line_errors():
-            import matplotlib  # noqa: F401  # asked for before any work is done
-
-            check_available(DIAGRAMS, data_dir)
-            data = {name: load(name, data_dir) for name in DIAGRAMS}
-            output.mkdir(parents=True, exist_ok=True)
-            for name, figure in (
-                ("reliability", reliability_figure(data)),
-                ("artificial", artificial_figure()),
-                ("tree", tree_figure()),
-            ):
-                picture = io.BytesIO()
-                figure.savefig(picture, format=ending)
-                write_atomically(output / f"{name}.{ending}", picture.getvalue())
-                click.echo(output / f"{name}.{ending}")
-
-    return figures
+        check_available(DIAGRAMS, data_dir)
+        data = {name: load(name, data_dir) for name in DIAGRAMS}
+        output.mkdir(parents=True, exist_ok=True)
+        for name, figure in (
+            ("reliability", reliability_figure(data)),
+            ("artificial", artificial_figure()),
+            ("tree", tree_figure()),
+        ):
+            picture = io.BytesIO()
+            figure.savefig(picture, format=ending)
+            write_atomically(output / f"{name}.{ending}", picture.getvalue())
+            click.echo(output / f"{name}.{ending}")
 
 
 def _choice(
     option: str, given: str, known: tuple[str, ...], sets: dict[str, tuple[str, ...]] | None = None
 ) -> tuple[str, ...]:
-    import click
-
     named = {"all": known, **(sets or {})}
     if given in named:
         return named[given]
@@ -276,8 +244,6 @@ def _choice(
 
 @contextmanager
 def _one_line_errors() -> Iterator[None]:
-    import click
-
     try:
         yield
     except ModuleNotFoundError as error:

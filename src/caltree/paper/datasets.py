@@ -86,19 +86,10 @@ def load(name: str, data_dir: str | os.PathLike[str] | None = None) -> DataSet:
     Copies of the data sets differ, and not all are exactly the paper's; what is known to differ
     is in the `notes` of the result.
 
-    Parameters
-    ----------
-    name : str
-        One of `NAMES`.
-    data_dir : path, optional
-        A folder with the file ``<name>.arff`` or ``<name>.arff.gz``, the class as its last
-        attribute. Without it the data set comes from OpenML, once, and then from scikit-learn's
-        cache (``sklearn.datasets.get_data_home``). The rows of led24 are generated, unless the
-        folder has them.
-
-    Returns
-    -------
-    DataSet
+    The folder `data_dir` has the file ``<name>.arff`` or ``<name>.arff.gz``, the class as its last
+    attribute. Without it the data set comes from OpenML, once, and then from scikit-learn's cache
+    (``sklearn.datasets.get_data_home``). The rows of led24 are generated, unless the folder has
+    them.
 
     Examples
     --------

@@ -69,24 +69,9 @@ def carry_out(
 ) -> list[Done]:
     """Carry out what remains of a plan, and store each fold as soon as it is there.
 
-    Parameters
-    ----------
-    plan : Plan
-        The folds.
-    store : Store
-        The file of results.
-    n_jobs : int, optional
-        How many folds at a time, with joblib.
-    scheduler : str, optional
-        The address of a Dask scheduler; its workers do the work, and read the data from the same
-        folder.
-    report : callable
-        Called with each fold when it is done.
-
-    Returns
-    -------
-    list of Done
-        The folds that failed; they are tried again next time.
+    With joblib `n_jobs` folds are done at a time, or they are by the workers of a Dask scheduler,
+    given its address, which read the data from the same folder. `report` is called with each fold
+    when it is done. Those that failed are returned, and tried again next time.
     """
     _check_datasets(plan, store)
     failures = []

@@ -33,7 +33,7 @@ _FEWEST_TESTS, _MOST_TESTS = 2, 4
 
 
 def led24(n_rows: int = 5000, *, noise: float = 0.1, seed: int = 0) -> DataSet:
-    """Digits on a faulty seven-segment display, among attributes that mean nothing.
+    """Return digits on a faulty seven-segment display, among attributes that mean nothing.
 
     Every row is a digit, each as likely as the others. The first seven attributes are its
     segments, 1 if lit, each inverted with probability `noise`; the other seventeen are 0 or 1 by
@@ -41,15 +41,6 @@ def led24(n_rows: int = 5000, *, noise: float = 0.1, seed: int = 0) -> DataSet:
 
     The domain is that of L. Breiman et al. (1984), Classification and Regression Trees; the paper
     uses 5000 rows of it, which are not known.
-
-    Parameters
-    ----------
-    n_rows : int, default=5000
-        The number of rows.
-    noise : float, default=0.1
-        The probability that a segment is inverted.
-    seed : int, default=0
-        The same seed makes the same rows.
 
     Examples
     --------
@@ -80,7 +71,7 @@ def led24(n_rows: int = 5000, *, noise: float = 0.1, seed: int = 0) -> DataSet:
 
 
 def rdg1(n_rows: int = 1000, *, n_numeric: int = 0, seed: int = 0) -> DataSet:
-    """Data of two classes that follow a random decision list.
+    """Return data of two classes that follow a random decision list.
 
     The paper draws a calibration tree for "a small two-class dataset with 10 binary attributes"
     that WEKA's generator of this name made, and says no more of it. This is no copy of that
@@ -94,17 +85,8 @@ def rdg1(n_rows: int = 1000, *, n_numeric: int = 0, seed: int = 0) -> DataSet:
     - the rules are for the classes c0 and c1 by turns; the first one whose tests all hold decides
       a row, and what no rule covers, a few per cent of the rows, is of class c0.
 
-    There is no noise: equal rows are of the same class.
-
-    Parameters
-    ----------
-    n_rows : int, default=1000
-        The number of rows.
-    n_numeric : int, default=0
-        How many of the ten attributes are numeric.
-    seed : int, default=0
-        The same seed makes the same rules and rows; more rows with the same seed follow the same
-        rules.
+    There is no noise: equal rows are of the same class. More rows with the same seed follow the
+    same rules.
 
     Examples
     --------

@@ -44,7 +44,7 @@ CALIBRATORS: Mapping[str, Callable[[], Calibrator]] = {
     "none": IdentityCalibrator,
     "tree": CalibrationTree,
 }
-"""The calibrators of the paper, no calibration, and our own defaults."""
+"""The calibrators of the paper, the one that leaves scores uncalibrated, and our own defaults."""
 
 
 @dataclass
@@ -67,13 +67,7 @@ def outer_folds(y: npt.NDArray[Any], run: int, n_folds: int, seed: int) -> list[
 
 
 def n_test_rows(n_rows: int, n_folds: int, fold: int) -> int:
-    """The number of test rows of a fold; whatever the labels, the folds are as equal as can be.
-
-    Examples
-    --------
-    >>> [n_test_rows(11, 4, fold) for fold in range(4)]
-    [3, 3, 3, 2]
-    """
+    """Return the number of test rows of a fold: whatever the labels, folds are nearly equal."""
     return len(range(fold, n_rows, n_folds))
 
 
@@ -145,28 +139,7 @@ def run_fold(
     n_folds: int = 10,
     seed: int = 1,
 ) -> Outcome:
-    """Carry out one fold.
-
-    Parameters
-    ----------
-    data : DataSet
-        The data set.
-    learner : str
-        A key of `LEARNERS`.
-    run, fold : int
-        Counted from 0.
-    calibrators : list of str
-        Keys of `CALIBRATORS`.
-    n_folds : int, default=10
-        The number of folds.
-    seed : int, default=1
-        The seed of the folds.
-
-    Returns
-    -------
-    Outcome
-        The measures of the calibrated probabilities of the test rows, and the times.
-    """
+    """Carry out one fold with some of `CALIBRATORS`; runs and folds are counted from 0."""
     outcome = Outcome()
     rows = outer_folds(data.y, run, n_folds, seed)[fold]
     fold_seed = seed_of(data.name, run, fold, seed)

@@ -31,7 +31,7 @@ IN_WORDS = {
     "pct": "PCT",
     "platt": "PS",
     "isotonic": "IR",
-    "none": "no calibration",
+    "none": "uncalibrated",
     "tree": "tree with our defaults",
 }
 
@@ -72,48 +72,26 @@ class SignTest:
     """As printed, e.g. "<0.00001"."""
 
 
+@cache
 def sizes() -> Mapping[str, Size]:
-    """The data sets in the order of the paper, and their sizes.
-
-    Examples
-    --------
-    >>> sizes()["yeast"]
-    Size(rows=1484, attributes=8, classes=10)
-    >>> len(sizes())
-    32
-    """
-    return _sizes()
+    """Return the sizes of the data sets, in the order of the paper."""
+    stored = _figures()["datasets"].items()
+    return MappingProxyType(
+        {
+            name: Size(size["instances"], size["attributes"], size["classes"])
+            for name, size in stored
+        }
+    )
 
 
 def significance() -> Significance:
-    """The level of significance, and the cross-validation behind every RMSE.
-
-    Examples
-    --------
-    >>> significance()
-    Significance(p=0.01, runs=10, folds=10)
-    """
+    """Return the level of significance, and the cross-validation behind every RMSE."""
     stored = _figures()["significance"]
     return Significance(stored["p"], stored["runs"], stored["folds"])
 
 
 def rmse(learner: str, dataset: str, calibrator: str = "pct") -> float:
-    """The mean RMSE that the paper prints, to three digits.
-
-    Parameters
-    ----------
-    learner : {"naive_bayes", "boosted_stumps", "boosted_trees", "svm"}
-        The base classifier.
-    dataset : str
-        One of the names in `sizes`.
-    calibrator : {"pct", "platt", "isotonic"}, default="pct"
-        The calibrator of its scores.
-
-    Examples
-    --------
-    >>> rmse("naive_bayes", "kr-vs-kp"), rmse("naive_bayes", "kr-vs-kp", "platt")
-    (0.08, 0.296)
-    """
+    """Return the mean RMSE that the paper prints, to three digits."""
     calibrator = check_choice("calibrator", calibrator, CALIBRATORS)
     return float(_row(learner, dataset)[calibrator])
 
@@ -121,78 +99,27 @@ def rmse(learner: str, dataset: str, calibrator: str = "pct") -> float:
 def mark(learner: str, dataset: str, versus: str) -> Mark:
     """Whether the paper marks the calibration tree as better or worse than another calibrator.
 
-    Parameters
-    ----------
-    learner : {"naive_bayes", "boosted_stumps", "boosted_trees", "svm"}
-        The base classifier.
-    dataset : str
-        One of the names in `sizes`.
-    versus : {"platt", "isotonic"}
-        The other calibrator.
-
-    Returns
-    -------
-    {"win", "draw", "loss"}
-        A filled circle is a win, an open circle a loss, and nothing a draw.
-
-    Examples
-    --------
-    >>> mark("naive_bayes", "yeast", "platt"), mark("naive_bayes", "yeast", "isotonic")
-    ('win', 'loss')
+    A filled circle is a win, an open circle a loss, and nothing a draw.
     """
     versus = check_choice("versus", versus, RIVALS)
     return cast(Mark, _row(learner, dataset)[f"pct_vs_{versus}"])
 
 
 def sign_test(learner: str, versus: str) -> SignTest:
-    """The sign test that the paper prints.
-
-    Parameters
-    ----------
-    learner : {"naive_bayes", "boosted_stumps", "boosted_trees", "svm"}
-        The base classifier.
-    versus : {"platt", "isotonic"}
-        The other calibrator.
-
-    Examples
-    --------
-    >>> sign_test("svm", "platt")
-    SignTest(counts=Counts(wins=9, draws=23, losses=0), p='0.0027')
-    """
+    """Return the sign test that the paper prints."""
     learner = check_choice("learner", learner, LEARNERS)
     stored = _figures()["sign_test"][learner][check_choice("versus", versus, RIVALS)]
     return SignTest(Counts(stored["wins"], stored["draws"], stored["losses"]), stored["p"])
 
 
 def count_marks(learner: str, versus: str) -> Counts:
-    """Count the marks of a results table, which its sign test should be about.
-
-    Parameters
-    ----------
-    learner : {"naive_bayes", "boosted_stumps", "boosted_trees", "svm"}
-        The base classifier.
-    versus : {"platt", "isotonic"}
-        The other calibrator.
-
-    Examples
-    --------
-    >>> count_marks("naive_bayes", "isotonic")
-    Counts(wins=22, draws=7, losses=3)
-    """
+    """Count the marks of a results table, which its sign test should be about."""
     counted = Counter(mark(learner, dataset, versus) for dataset in sizes())
     return Counts(counted["win"], counted["draw"], counted["loss"])
 
 
 def discrepancies() -> tuple[str, ...]:
-    """Where a printed sign test does not count what its results table marks.
-
-    Examples
-    --------
-    >>> for sentence in discrepancies():
-    ...     print(sentence)
-    naive_bayes, pct against isotonic: the sign test counts 23 wins, 6 draws and 3 losses;
-    the table marks 22 wins, 7 draws and 3 losses
-    """
+    """Say where a printed sign test does not count what its results table marks."""
     return tuple(
         f"{learner}, pct against {versus}: the sign test counts {_in_words(printed)}; "
         f"the table marks {_in_words(marked)}"
@@ -211,17 +138,6 @@ def _row(learner: str, dataset: str) -> dict[str, Any]:
     learner = check_choice("learner", learner, LEARNERS)
     dataset = check_choice("dataset", dataset, tuple(sizes()))
     return cast(dict[str, Any], _figures()["rmse"][learner][dataset])
-
-
-@cache
-def _sizes() -> Mapping[str, Size]:
-    stored = _figures()["datasets"].items()
-    return MappingProxyType(
-        {
-            name: Size(size["instances"], size["attributes"], size["classes"])
-            for name, size in stored
-        }
-    )
 
 
 @cache

@@ -26,11 +26,11 @@ class Table:
     note: str = ""
 
 
-def text(cell: Cell, decimals: int = 3) -> str:
+def text(cell: Cell) -> str:
     """A cell as it is shown."""
     if cell is None:
         return ""
-    return f"{cell:.{decimals}f}" if isinstance(cell, float) else str(cell)
+    return f"{cell:.3f}" if isinstance(cell, float) else str(cell)
 
 
 def is_numeric(table: Table, column: int) -> bool:

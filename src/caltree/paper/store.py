@@ -77,20 +77,9 @@ class Store:
     all. Processes that share the file share the work: a fold that one of them has claimed is left
     alone by the others, until its process is gone.
 
-    Parameters
-    ----------
-    path : path
-        The file; made if it does not exist and there are settings.
-    settings : mapping of str to str, optional
-        Settings that all results of a file have in common, e.g. the number of folds. A file with
-        others is refused. Without them the file is only read, unless something is added.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be read or written, now or later.
-    ValueError
-        If it is another kind of file, or has other settings.
+    All results have the same settings, e.g. the number of folds: a file with others is refused
+    (ValueError), and one that does not exist is made. Without settings a file is only read, unless
+    something is added. An OSError says that it cannot be read or written.
     """
 
     def __init__(self, path: str | os.PathLike[str], settings: Mapping[str, str] | None = None):

@@ -31,14 +31,9 @@ class Comparison:
 
 
 def all_tables(store: Store, *, pooled: bool = False) -> dict[str, Table]:
-    """Tables 1 to 6 of the paper and the cost of the experiments, by name.
+    """Return tables 1 to 6 of the paper and the cost of the experiments, by name.
 
-    Parameters
-    ----------
-    store : Store
-        The results.
-    pooled : bool, default=False
-        Whether the RMSE is that of all test rows together, and not the mean over the folds.
+    A pooled RMSE is that of all test rows together, and not the mean over the folds.
     """
     numbers = {learner: 2 + i for i, learner in enumerate(LEARNERS)}
     results = {
@@ -84,21 +79,9 @@ def compare_with_tree(
 
 
 def pooled_rmse(results: Mapping[tuple[int, int], float], n_rows: int, n_folds: int) -> float:
-    """The RMSE of the test rows of all folds together.
+    """Return the RMSE of the test rows of all folds together, from that of each run and fold.
 
-    Parameters
-    ----------
-    results : mapping of (run, fold) to float
-        The RMSE of each fold.
-    n_rows, n_folds : int
-        The rows of the data set, and the folds of a run: they say how much each fold counts.
-
-    Examples
-    --------
-    Two test rows, and one:
-
-    >>> round(pooled_rmse({(0, 0): 0.5, (0, 1): 0.2}, 3, 2), 4)
-    0.4243
+    The rows of the data set and the folds of a run say how much each fold counts.
     """
     sizes = {key: n_test_rows(n_rows, n_folds, key[1]) for key in results}
     squares = math.fsum(size * results[key] ** 2 for key, size in sizes.items())

@@ -14,27 +14,14 @@ import joblib
 
 @contextmanager
 def workers(scheduler: str | None, package: str | Path | None = None) -> Iterator[None]:
-    """Hand the jobs of joblib to the workers of a Dask cluster.
+    """Hand the jobs of joblib to the workers of a Dask cluster, given the address of its scheduler.
 
-    Results do not depend on who does the work. Files are those that the workers see: give paths
-    that mean the same to them. Joblib does the jobs itself if all the workers together have no
-    more than one thread.
+    Without one joblib stays as it is. Results do not depend on who does the work. Files are those
+    that the workers see: give paths that mean the same to them. Joblib does the jobs itself if all
+    the workers together have no more than one thread.
 
-    Parameters
-    ----------
-    scheduler : str or None
-        The address of a Dask scheduler; None leaves joblib as it is.
-    package : path, optional
-        The folder of a package that is not installed where the workers are. It is sent to them,
-        and those that have loaded it before must be started again to see a change.
-
-    Examples
-    --------
-    >>> import joblib
-    >>> from caltree.paper.workers import workers
-    >>> with workers(None):
-    ...     joblib.Parallel()(joblib.delayed(abs)(number) for number in (-1, 2))
-    [1, 2]
+    A package that is not installed where the workers are is sent to them, given its folder; those
+    that have loaded it before must be started again to see a change.
     """
     if scheduler is None:
         yield

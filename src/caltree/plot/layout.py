@@ -23,7 +23,6 @@ class Box:
     Sizes are widths and heights; places are centres, counted from the upper left corner.
     """
 
-    node: int
     text: str
     label: str
     share: float

@@ -104,61 +104,55 @@ class Panel:
         return line, drawn
 
 
-@dataclass(frozen=True)
-class Panels:
-    """The panels of one display, in the order of their classes."""
-
-    panels: list[Panel]
-
-    @classmethod
-    def make(
-        cls, axes: Sequence[Axes] | None, labels: Sequence[Any], kind: str, histogram: bool
-    ) -> Panels:
-        """Panels on the given axes, or on those of a new figure."""
-        several = len(labels) > 1
-        made = axes is None
-        diagrams = _new_axes(len(labels), histogram) if axes is None else list(axes)
-        panels = []
-        for diagram, label in zip(diagrams, labels, strict=True):
-            is_new = not diagram.get_lines()
-            below = _histogram_below(diagram, small=several) if histogram else None
-            panel = Panel(diagram, below, several)
-            _set_limits(panel)
-            if several:
-                diagram.set_title(plain(shorten(label, _LONGEST_TITLE)), fontsize=9)
-            if not several:
-                _name_axes(panel, _joint_label(panel, label, kind), kind)
-            elif is_new and not made:
-                _name_axes(panel, None, kind)
-            panels.append(panel)
-        if made and several:
-            _name_all(panels, *_axis_names(None, kind))
-        return cls(panels)
-
-    def finish(self, several: bool) -> None:
-        """Rescale the histograms, and make a legend if some model has a name."""
-        from matplotlib.patches import StepPatch
-
-        for panel in self.panels:
-            if panel.histogram is not None:
-                steps = [each for each in panel.histogram.patches if isinstance(each, StepPatch)]
-                highest = max(float(np.max(each.get_data()[0])) for each in steps)
-                panel.histogram.set_ylim(0.0, 1.08 * highest)
-        axes = self.panels[0].axes
-        handles, names = axes.get_legend_handles_labels()
-        if set(names) <= {_REFERENCE}:
-            return
+def make_panels(
+    axes: Sequence[Axes] | None, labels: Sequence[Any], kind: str, histogram: bool
+) -> list[Panel]:
+    """Return a panel a class, on the given axes or on those of a new figure."""
+    several = len(labels) > 1
+    made = axes is None
+    diagrams = _new_axes(len(labels), histogram) if axes is None else list(axes)
+    panels = []
+    for diagram, label in zip(diagrams, labels, strict=True):
+        is_new = not diagram.get_lines()
+        below = _histogram_below(diagram, small=several) if histogram else None
+        panel = Panel(diagram, below, several)
+        _set_limits(panel)
+        if several:
+            diagram.set_title(plain(shorten(label, _LONGEST_TITLE)), fontsize=9)
         if not several:
-            axes.legend(loc="best", fontsize=8)
-        else:
-            figure = axes.figure
-            for old in [each for each in figure.legends if each.get_label() == _LEGEND]:
-                old.remove()
-            n_columns = max(1, int(figure.bbox.width / figure.dpi / _LEGEND_INCHES))
-            legend = figure.legend(
-                handles, names, loc="outside upper center", fontsize=8, ncols=n_columns
-            )
-            legend.set_label(_LEGEND)
+            _name_axes(panel, _joint_label(panel, label, kind), kind)
+        elif is_new and not made:
+            _name_axes(panel, None, kind)
+        panels.append(panel)
+    if made and several:
+        _name_all(panels, *_axis_names(None, kind))
+    return panels
+
+
+def finish_panels(panels: Sequence[Panel], several: bool) -> None:
+    """Rescale the histograms, and make a legend if some model has a name."""
+    from matplotlib.patches import StepPatch
+
+    for panel in panels:
+        if panel.histogram is not None:
+            steps = [each for each in panel.histogram.patches if isinstance(each, StepPatch)]
+            highest = max(float(np.max(each.get_data()[0])) for each in steps)
+            panel.histogram.set_ylim(0.0, 1.08 * highest)
+    axes = panels[0].axes
+    handles, names = axes.get_legend_handles_labels()
+    if set(names) <= {_REFERENCE}:
+        return
+    if not several:
+        axes.legend(loc="best", fontsize=8)
+    else:
+        figure = axes.figure
+        for old in [each for each in figure.legends if each.get_label() == _LEGEND]:
+            old.remove()
+        n_columns = max(1, int(figure.bbox.width / figure.dpi / _LEGEND_INCHES))
+        legend = figure.legend(
+            handles, names, loc="outside upper center", fontsize=8, ncols=n_columns
+        )
+        legend.set_label(_LEGEND)
 
 
 def _new_axes(count: int, histogram: bool) -> list[Axes]:

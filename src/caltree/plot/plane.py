@@ -27,27 +27,17 @@ _MARGIN = 0.02
 
 @dataclass(frozen=True)
 class Axis:
-    """An attribute that varies.
-
-    Parameters
-    ----------
-    name : str
-        The name of the attribute.
-    ticks : tuple of str or None
-        The categories, from 0 up; None for a numeric attribute.
-    limits : tuple of float
-        Where the first cell begins and the last one ends.
-    source : ndarray
-        The value of each cell.
-    places : ndarray of shape (n,)
-        Where the rows of the table are; NaN if their value is missing.
-    """
+    """An attribute that varies."""
 
     name: str
     ticks: tuple[str, ...] | None
+    """The categories, from 0 up; None for a numeric attribute."""
     limits: tuple[float, float]
+    """Where the first cell begins and the last one ends."""
     source: Source
+    """The value of each cell."""
     places: Floats
+    """Where the rows of the table are; NaN if their value is missing."""
 
 
 @dataclass(frozen=True)
@@ -77,24 +67,9 @@ def make_plane(
 ) -> Plane:
     """Let two columns of a table vary, and hold the others at given or typical values.
 
-    Parameters
-    ----------
-    X : table of shape (n, d)
-        The rows that say what values there are.
-    pair : tuple of int
-        The column that varies from left to right, and the one that varies upwards.
-    nominal : ndarray of bool, shape (d,)
-        Columns to treat as nominal whatever their type.
-    fixed : dict or None
-        The values of some of the others, by name or index; the rest have the median, or the most
-        frequent category.
-    n_points : int
-        The number of cells of a numeric attribute.
-
-    Returns
-    -------
-    Plane
-        The plane.
+    Of the pair, the first varies from left to right, in `n_points` cells if it is numeric, and the
+    second upwards. Columns of `nominal` are so whatever their type. Those that `fixed` does not
+    hold, by name or index, have the median or the most frequent category.
     """
     table = read_table(X, "X")
     columns = [table.column(j, nominal=bool(nominal[j])) for j in range(table.shape[1])]

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from .._base import Calibrator
+from .._classifier_base import CalibratedClassifierBase, before_and_after
 from .._fitted.model import FittedModel
 from .._inputs.arrays import Floats
 from .._inputs.indexing import column_positions
@@ -21,8 +22,8 @@ from .._inputs.parameters import check_count
 from .._inputs.scores import ScoreKind, as_score_matrix
 from .._inputs.tables import Table, read_table
 from .._model_base import AttributeCalibrator, TreeCalibrator, fitted_attributes
-from ..classifier import CalibratedClassifier, before_and_after
 from .plane import Axis, Plane, make_plane
+from .reliability_data import check_label
 from .style import check_axes, legend_name, plain, require_matplotlib, shorten
 
 if TYPE_CHECKING:
@@ -164,13 +165,13 @@ def plot_regions(
 
 def _check_calibrator(calibrator: Any, scores: Any) -> None:
     called = type(calibrator).__name__
-    if not isinstance(calibrator, CalibratedClassifier | Calibrator):
+    if not isinstance(calibrator, CalibratedClassifierBase | Calibrator):
         raise TypeError(
             f"calibrator must be a fitted CalibratedClassifier or calibrator, got {called}; wrap "
             "a classifier in CalibratedClassifier"
         )
     check_is_fitted(calibrator)
-    if isinstance(calibrator, CalibratedClassifier):
+    if isinstance(calibrator, CalibratedClassifierBase):
         if scores is not None:
             raise ValueError(
                 "scores is given, but a CalibratedClassifier asks its own classifier for them; "
@@ -191,11 +192,7 @@ def _check_label(pos_label: Any, classes: npt.NDArray[Any]) -> Any:
         raise ValueError(
             f"pos_label must say which of the {len(known)} classes {reprlib.repr(known)} to draw"
         )
-    if pos_label not in known:
-        raise ValueError(
-            f"pos_label is {pos_label!r}, which is not among the classes {reprlib.repr(known)}; "
-            "choose one of them"
-        )
+    check_label(pos_label, known)
     return pos_label
 
 
@@ -214,7 +211,7 @@ def _check_pair(attributes: Any, table: Table, calibrator: Any) -> tuple[int, in
 
 def _calibrator_and_columns(calibrator: Any, table: Table) -> tuple[Any, list[int]]:
     """The calibrator itself, and the columns of the table that it uses."""
-    if isinstance(calibrator, CalibratedClassifier):
+    if isinstance(calibrator, CalibratedClassifierBase):
         return calibrator.calibrator_, calibrator.attribute_columns_.positions_in(table)
     return calibrator, list(range(table.shape[1]))
 
@@ -255,7 +252,7 @@ def _probabilities(
 ) -> tuple[Floats, Floats, dict[str, Any]]:
     """The probabilities of all classes before and after, and the scores that were held."""
     n_classes = len(calibrator.classes_)
-    if isinstance(calibrator, CalibratedClassifier):
+    if isinstance(calibrator, CalibratedClassifierBase):
         before, after, _ = before_and_after(calibrator, plane.table)
         return before, after, {}
     matrix = as_score_matrix(scores, None, n_classes)

@@ -11,12 +11,12 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .._base import Calibrator
+from .._classifier_base import CalibratedClassifierBase
 from .._inputs.arrays import Floats
 from .._inputs.parameters import check_flag
 from .._inputs.probabilities import Kind
-from ..classifier import CalibratedClassifier
 from ..reliability import ReliabilityCurve, Strategy, reliability_curve, wilson_interval
-from .panels import Panels, Style
+from .panels import Style, finish_panels, make_panels
 from .reliability_data import cases_of, check_kind
 from .style import check_axes, require_matplotlib
 
@@ -284,20 +284,20 @@ class ReliabilityDisplay:
         check_flag("ref_line", ref_line)
         _check_confidence(confidence)
         style = Style.from_kwargs(_check_name(self.name if name is None else name), kwargs)
-        panels = Panels.make(axes, list(self.curves), self.kind, histogram)
+        panels = make_panels(axes, list(self.curves), self.kind, histogram)
         drawn = []
-        for panel, (label, curve) in zip(panels.panels, self.curves.items(), strict=True):
+        for panel, (label, curve) in zip(panels, self.curves.items(), strict=True):
             band = None
             if confidence is not None:
                 band = wilson_interval(curve.observed, curve.weight, confidence)
             drawn.append(panel.draw(curve, band, self.histograms[label], ref_line, style))
-        panels.finish(several)
-        self.figure_ = panels.panels[0].axes.figure
+        finish_panels(panels, several)
+        self.figure_ = panels[0].axes.figure
         lines, artists = (list(part) for part in zip(*drawn, strict=True))
         self.line_ = lines if several else lines[0]
         self.band_ = None if confidence is None else artists if several else artists[0]
-        diagrams = [panel.axes for panel in panels.panels]
-        below = [panel.histogram for panel in panels.panels]
+        diagrams = [panel.axes for panel in panels]
+        below = [panel.histogram for panel in panels]
         self.ax_ = np.array(diagrams, dtype=object) if several else diagrams[0]
         self.histogram_ax_ = None
         if histogram:
@@ -345,7 +345,7 @@ def _check_estimator(estimator: Any) -> None:
 
 def _name_of(estimator: Any) -> str:
     """The name of the Python class; of a calibrated classifier, those of its parts."""
-    if isinstance(estimator, CalibratedClassifier):
+    if isinstance(estimator, CalibratedClassifierBase):
         trained = estimator.estimator_
         parts = [*(trained if isinstance(trained, list) else [trained]), estimator.calibrator_]
         return " + ".join(map(_name_of, parts))

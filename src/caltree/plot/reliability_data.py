@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import reprlib
+from collections.abc import Sequence
 from typing import Any, get_args
 
 import numpy as np
@@ -65,13 +66,18 @@ def check_kind(kind: Any, pos_label: Any, classes: npt.NDArray[Any]) -> None:
                 f"{pos_label!r}; leave one of the two out"
             )
     elif pos_label is not None:
-        if pos_label not in classes.tolist():
-            raise ValueError(
-                f"pos_label is {pos_label!r}, which is not among the classes "
-                f"{reprlib.repr(classes.tolist())}; choose one of them"
-            )
+        check_label(pos_label, classes.tolist())
     elif len(classes) > _MOST_PANELS:
         raise ValueError(
             f"kind='classwise' draws a panel for each of the {len(classes)} classes, at most "
             f"{_MOST_PANELS}; choose a class with pos_label, or use kind='top_label'"
+        )
+
+
+def check_label(pos_label: Any, classes: Sequence[Any]) -> None:
+    """Refuse an unknown class."""
+    if pos_label not in classes:
+        raise ValueError(
+            f"pos_label is {pos_label!r}, which is not among the classes {reprlib.repr(classes)}; "
+            "choose one of them"
         )

@@ -6,16 +6,18 @@ import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from sklearn.utils.validation import check_is_fitted
 
+from .._classifier_base import CalibratedClassifierBase
 from .._fitted.model import FittedModel
 from .._fitted.names import format_count, printable
 from .._fitted.text import conditions, formulas
+from .._inputs.arrays import Floats
 from .._inputs.parameters import check_choice, check_count, check_flag
 from .._model_base import TreeCalibrator
-from ..classifier import CalibratedClassifier
 from ..forest import CalibrationForest
 from .boxes import draw_into, draw_new
 from .layout import Box, Orientation
@@ -33,7 +35,7 @@ _MOST_FORMULA_LINES = 2
 
 
 def plot_tree(
-    tree: TreeCalibrator | CalibratedClassifier,
+    tree: TreeCalibrator | CalibratedClassifierBase,
     *,
     ax: Axes | None = None,
     max_depth: int | None = None,
@@ -108,7 +110,7 @@ def plot_tree(
 
 def _check_tree(tree: Any) -> TreeCalibrator:
     found = tree
-    if isinstance(tree, CalibratedClassifier):
+    if isinstance(tree, CalibratedClassifierBase):
         check_is_fitted(tree)
         found = tree.calibrator_
     if isinstance(found, TreeCalibrator):
@@ -162,9 +164,9 @@ class _Words:
         lines += self._formulas(node, split, is_cut)
         lines += self._facts(node)
         if is_cut:
-            lines.append(f"… {self._leaves_below(node)} leaves below")
+            lines.append(f"… {self._n_leaves[node]:.0f} leaves below")
         weight = float(model.weight[node])
-        box = Box(node, "\n".join(lines), label, weight)
+        box = Box("\n".join(lines), label, weight)
         if split and not is_cut:
             left = None if depth_left is None else depth_left - 1
             name = printable(model.attributes.columns[model.attribute[node]].name)
@@ -180,6 +182,10 @@ class _Words:
         if not 0.0 < share < 1.0:
             return ""
         return f"A share of {share:.2f} in every probability belongs to the uncalibrated scores."
+
+    @cached_property
+    def _n_leaves(self) -> Floats:
+        return self.model.sum_over_leaves(self.model.attribute < 0)
 
     def _formulas(self, node: int, split: bool, is_cut: bool) -> list[str]:
         if not (self.model.weight[node] > 0 or is_cut):
@@ -199,14 +205,6 @@ class _Words:
         if 0.0 < weight < 1.0:
             facts.append(f"share {weight:.2f}")
         return [", ".join(facts)] if facts else []
-
-    def _leaves_below(self, node: int) -> int:
-        pending, n_leaves = [node], 0
-        while pending:
-            below = self.model.children(pending.pop())
-            pending += below
-            n_leaves += len(below) == 0
-        return n_leaves
 
 
 def _wrap(text: str, width: int) -> list[str]:

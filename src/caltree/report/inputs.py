@@ -11,6 +11,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from .._base import Calibrator
+from .._classifier_base import CalibratedClassifierBase, before_and_after
 from .._fitted.conditions import short
 from .._fitted.fingerprint import Overlap, calibration_hashes, table_hashes
 from .._fitted.names import printable
@@ -20,23 +21,15 @@ from .._inputs.indexing import count_rows, take_rows
 from .._inputs.labels import check_weights, known_labels
 from .._inputs.scores import ScoreKind, as_score_matrix
 from .._model_base import AttributeCalibrator, fitted_attributes
-from ..classifier import CalibratedClassifier, before_and_after
 from .intervals import Predictions
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """The checked rows of a report, with their probabilities."""
+class _Read:
+    """The part of `Rows` that the calibrator and the table give."""
 
-    calibrator: Any
-    is_model: bool
-    """Whether the scores are those of the classifier of a `CalibratedClassifier`."""
-    classes: list[str]
-    truth: Floats
-    """The labels as ones and zeros, one column a class."""
     before: Floats
     after: Floats
-    weights: Floats
     score_type: str
     attributes: Attributes | None
     matrix: Floats | None
@@ -45,6 +38,19 @@ class Rows:
     """Why there are no attributes; None if there are."""
     overlap: Overlap | None
     """How many of these rows the calibrator was fitted to; None if that is not known."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows(_Read):
+    """The checked rows of a report, with their probabilities."""
+
+    calibrator: Any
+    is_model: bool
+    """Whether the scores are those of the classifier of a `CalibratedClassifier`."""
+    classes: list[str]
+    truth: Floats
+    """The labels as ones and zeros, one column a class."""
+    weights: Floats
 
     @cached_property
     def labels(self) -> Labels:
@@ -57,22 +63,9 @@ class Rows:
         return Predictions.of(self.classes, self.truth, self.before, self.after, self.weights)
 
 
-@dataclass(frozen=True, eq=False)
-class _Read:
-    """The part of `Rows` that the calibrator and the table give."""
-
-    before: Floats
-    after: Floats
-    score_type: str
-    attributes: Attributes | None
-    matrix: Floats | None
-    unreadable: str | None
-    overlap: Overlap | None
-
-
 def check_rows(calibrator: Any, X: Any, y: Any, scores: Any, sample_weight: Any) -> Rows:
     """Check the arguments of a report, and ask the calibrator for probabilities."""
-    is_model = isinstance(calibrator, CalibratedClassifier)
+    is_model = isinstance(calibrator, CalibratedClassifierBase)
     _check_arguments(calibrator, is_model, scores)
     of, n_rows = ("y", count_rows(y, "y")) if X is None else ("X", count_rows(X, "X"))
     if n_rows == 0:
@@ -127,7 +120,7 @@ def _check_arguments(calibrator: Any, is_model: bool, scores: Any) -> None:
         )
 
 
-def _read_model(model: CalibratedClassifier, X: Any, labels: npt.NDArray[np.intp]) -> _Read:
+def _read_model(model: CalibratedClassifierBase, X: Any, labels: npt.NDArray[np.intp]) -> _Read:
     hashes = None if model.fingerprint_ is None else table_hashes(X, labels)
     return _Read(
         *before_and_after(model, X),

@@ -21,13 +21,10 @@ _MOST_SEGMENTS = 10
 
 
 def find_regions(rows: Rows, max_regions: int) -> dict[str, Any]:
-    """The regions, the most harmful first, and the tree they come from, if any.
+    """Return the regions, the most harmful first, and the tree they come from, if any.
 
-    Returns
-    -------
-    dict
-        regions, kind ("leaves", "segments" or "none"), note (a remark for the reader), tree
-        (None, or its nodes in depth-first order).
+    The kind is "leaves", "segments" or "none"; the note is a remark for the reader, and the tree
+    None, or its nodes in depth-first order.
     """
     tree = rows.calibrator.model_ if isinstance(rows.calibrator, TreeCalibrator) else None
     nodes = None if tree is None else _nodes(tree, rows, max_regions)
@@ -50,17 +47,15 @@ def _nodes(tree: FittedModel, rows: Rows, max_regions: int) -> list[dict[str, An
     """The nodes that are shown, depth first, each with its evidence."""
     assert rows.matrix is not None
     leaf = tree.apply(rows.matrix)[:, 0]
-    counts = _sum_over_leaves(
-        tree, np.asarray(np.bincount(leaf, rows.weights, tree.n_nodes), dtype=np.float64)
-    )
+    counts = tree.sum_over_leaves(np.bincount(leaf, rows.weights, tree.n_nodes))
     divided = _nodes_to_divide(tree, counts, max_regions)
     gaps = np.asarray(np.isnan(rows.matrix).any(axis=0))
     limits = words.regions(tree, gaps)
-    n_leaves = _sum_over_leaves(tree, (tree.attribute < 0).astype(np.float64))
+    n_leaves = tree.sum_over_leaves(tree.attribute < 0)
     order, spans = _sort_by_region(tree, leaf, divided)
     predictions = rows.predictions.take(order)
     nodes: list[dict[str, Any]] = []
-    pending: list[tuple[int, str | None, int, str]] = [(0, None, 1, words.joined([]))]
+    pending: list[tuple[int, str | None, int, str]] = [(0, None, 1, words.join_conditions([]))]
     while pending:
         node, parent, level, branch = pending.pop()
         is_split = node in divided
@@ -72,7 +67,7 @@ def _nodes(tree: FittedModel, rows: Rows, max_regions: int) -> list[dict[str, An
                 "level": level,
                 "branch": branch,
                 "conditions": parts,
-                "words": words.joined(parts),
+                "words": words.join_conditions(parts),
                 "children": int(tree.n_children[node]) if is_split else 0,
                 "leaves": int(n_leaves[node]),
                 "share": float(tree.weight[node]),
@@ -84,15 +79,6 @@ def _nodes(tree: FittedModel, rows: Rows, max_regions: int) -> list[dict[str, An
             below = zip(tree.children(node), words.branches(tree, node, gaps), strict=True)
             pending += [(child, f"node-{node}", level + 1, text) for child, text in below][::-1]
     return nodes
-
-
-def _sum_over_leaves(tree: FittedModel, in_leaf: Floats) -> Floats:
-    """Sums over the leaves below every node."""
-    total = in_leaf.copy()
-    # A child stands behind its parent.
-    for node in np.flatnonzero(tree.attribute >= 0)[::-1]:
-        total[node] = total[tree.children(node)].sum()
-    return total
 
 
 def _nodes_to_divide(tree: FittedModel, counts: Floats, max_regions: int) -> set[int]:

@@ -6,10 +6,8 @@ import os
 import sys
 from pathlib import Path
 
-import click
-
 from ..._fitted.files import temporary_path
-from ..errors import CommandError, writing
+from ..errors import CommandError, usage_error, writing
 from .formats import STANDARD, Format
 
 
@@ -28,20 +26,16 @@ def check_target(path: str, *inputs: str | None) -> None:
                 beside.unlink(missing_ok=True)
     for given in inputs:
         if given not in (None, STANDARD) and _same_file(path, str(given)):
-            raise click.UsageError(
-                f"--out {path} is the file that is read; give another name",
-                click.get_current_context(silent=True),
-            )
+            raise usage_error(f"--out {path} is the file that is read; give another name")
 
 
 def check_terminal(path: str, file_format: Format) -> None:
     """Refuse to write a binary format to a terminal."""
     binary = file_format.name not in ("csv", "jsonl")
     if path == STANDARD and binary and is_terminal():
-        raise click.UsageError(
+        raise usage_error(
             f"standard output is a terminal, which cannot show {file_format.name}; use --out FILE "
-            "or --out-format csv",
-            click.get_current_context(silent=True),
+            "or --out-format csv"
         )
 
 

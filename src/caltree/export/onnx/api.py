@@ -10,8 +10,9 @@ import numpy as np
 
 from ..._inputs.attributes import Attribute, Attributes
 from ..._inputs.parameters import check_choice
+from ..._model_base import fitted_attributes
 from .calibrators import Source, add_calibrator
-from .checks import Known, attributes_of, check_attribute, check_calibrator, check_missing_text
+from .checks import Known, check_attribute, check_calibrator, check_missing_text
 from .graph import Graph, import_onnx
 from .routes import is_text
 
@@ -34,7 +35,7 @@ def to_onnx(
     check_choice("dtype", dtype, ("float32", "float64"))
     check_missing_text(missing_text)
     known = check_calibrator(calibrator)
-    attributes = attributes_of(known)
+    attributes = fitted_attributes(known)
     for attribute in () if attributes is None else attributes.columns:
         check_attribute(attribute, missing_text, np.dtype(dtype))
     columns, inputs = _inputs(onnx, attributes, dtype)

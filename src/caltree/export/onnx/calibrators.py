@@ -37,27 +37,10 @@ def add_calibrator(
     width: int,
     missing_text: str,
 ) -> str:
-    """Add a calibrator to a graph.
+    """Add a calibrator to a graph, and return the name of its probabilities.
 
-    Parameters
-    ----------
-    graph : Graph
-        Where operators are added.
-    calibrator : calibrator
-        A calibrator that :func:`~caltree.export.onnx.checks.check_calibrator` let pass.
-    sources : sequence of Source
-        Where its attributes come from.
-    scores : str
-        The scores, of double precision.
-    width : int
-        Their number of columns.
-    missing_text : str
-        The text that stands for a missing string.
-
-    Returns
-    -------
-    str
-        The name of its probabilities, of double precision.
+    Scores, of which there are `width` columns, and probabilities are of double precision;
+    `missing_text` stands for a missing string.
     """
     given = Scores(graph, scores, width, len(calibrator.classes_), calibrator.score_type_)
     if isinstance(calibrator, PlattScaling):

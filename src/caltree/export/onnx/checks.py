@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..._base import Calibrator
 from ..._fitted.model import FittedModel
-from ..._inputs.attributes import Attribute, Attributes
+from ..._inputs.attributes import Attribute
 from ..._model_base import AttributeCalibrator
 from ...scaling import IdentityCalibrator, IsotonicScaling, PlattScaling
 from ..shared import is_unicode
@@ -52,24 +52,8 @@ def _check_size(model: FittedModel) -> None:
         )
 
 
-def attributes_of(calibrator: Calibrator) -> Attributes | None:
-    """Return the attributes that a calibrator uses; None for global ones."""
-    model = model_of(calibrator)
-    return None if model is None else model.attributes
-
-
 def check_attribute(attribute: Attribute, missing_text: str, dtype: Any) -> None:
-    """Refuse an attribute whose values no tensor can hold.
-
-    Parameters
-    ----------
-    attribute : Attribute
-        The attribute.
-    missing_text : str
-        The text that stands for a missing string.
-    dtype : dtype
-        The precision of its numbers.
-    """
+    """Refuse an attribute whose values no tensor holds, of strings or of numbers of this type."""
     name, categories = attribute.name, attribute.categories or ()
     texts = [category for category in categories if isinstance(category, str)]
     for text in (name, *texts):

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ..._classifier.response import Method, combined_score_type
 from ..._inputs.scores import LARGEST_SCORE, ScoreType
 from .graph import Graph
+from .routes import is_text
 from .scores import Scores
 
 Classes = npt.NDArray[Any]
@@ -19,50 +20,27 @@ Classes = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Part:
-    """The scores of one classifier.
-
-    Parameters
-    ----------
-    tensor : str
-        Its scores as skl2onnx gives them.
-    method : {"predict_proba", "decision_function"}
-        The method that gave them.
-    classes : ndarray
-        The classes it knows.
-    """
+    """The scores of one classifier."""
 
     tensor: str
+    """Its scores as skl2onnx gives them."""
     method: Method
     classes: Classes
+    """The classes it knows."""
 
 
 def label_constants(classes: Classes) -> Classes:
     """Return labels as ONNX can give them: strings or whole numbers."""
-    is_text = all(isinstance(label, str) for label in classes)
-    return classes.astype(object if is_text else np.int64)
+    return classes.astype(object if is_text(classes) else np.int64)
 
 
 def add_classifier(
     graph: Graph, model: Any, parts: Sequence[Part], calibrate: Callable[[str, int], str]
 ) -> str:
-    """Add a calibrated classifier, given the scores of its classifiers.
+    """Add a calibrated classifier, and return the name of its probabilities, one column a class.
 
-    Parameters
-    ----------
-    graph : Graph
-        Where operators are added.
-    model : CalibratedClassifier
-        Fitted.
-    parts : sequence of Part
-        The scores of its classifiers.
-    calibrate : callable
-        Adds the calibrator: from the name of the scores and their width to that of the
-        probabilities.
-
-    Returns
-    -------
-    str
-        The name of the probabilities, one column a class.
+    `calibrate` adds its calibrator: from the name and the width of the scores to the name of the
+    probabilities.
     """
     methods = [part.method for part in parts]
     kind = combined_score_type(methods, model.combine_)
@@ -86,7 +64,7 @@ def _check_known(part: Part, classes: Classes) -> None:
 
 
 def _class_scores(graph: Graph, part: Part, classes: Classes) -> Scores:
-    """As :func:`caltree._classifier.out_of_fold.class_scores`."""
+    """As :func:`caltree._classifier.response.class_scores`."""
     op, n_classes = graph.op, len(classes)
     values = graph.double(part.tensor)
     if part.method == "decision_function":
@@ -105,7 +83,7 @@ def _class_scores(graph: Graph, part: Part, classes: Classes) -> Scores:
 def _combine_scores(
     parts: Sequence[Scores], methods: Sequence[Method], combine: str, kind: ScoreType
 ) -> Scores:
-    """As :func:`caltree._classifier.out_of_fold.combined`."""
+    """As :func:`caltree._classifier.response.combine_scores`."""
     if len(parts) == 1:
         return parts[0]
     graph, n_classes = parts[0].graph, parts[0].n_classes
@@ -139,14 +117,12 @@ def _one_column_a_class(part: Scores) -> Scores:
 def _take_classes(scores: Scores, present: npt.NDArray[np.intp]) -> Scores:
     """As :func:`caltree._classifier.absent_classes.take_classes`."""
     graph, op, n_present = scores.graph, scores.graph.op, len(present)
-    n_classifiers = scores.width // scores.n_classes
-    blocks = graph.reshape(scores.matrix, -1, n_classifiers, scores.n_classes)
-    chosen = op("Gather", blocks, present.astype(np.int64), axis=2)
+    chosen = op("Gather", scores.by_classifier(), present.astype(np.int64), axis=2)
     if scores.score_type == "probability":
         sums = graph.sum(chosen, 2, keepdims=1)
         even = np.full((1, 1, n_present), 1.0 / n_present)
         chosen = op("Where", op("Greater", sums, 0.0), op("Div", chosen, sums), even)
-    width = n_classifiers * n_present
+    width = scores.width // scores.n_classes * n_present
     matrix = graph.reshape(chosen, -1, width)
     return Scores(graph, matrix, width, n_present, scores.score_type)
 

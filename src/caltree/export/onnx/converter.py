@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ..._classifier_base import CalibratedClassifierBase
 from ..._inputs.attributes import Attributes
+from ..._model_base import fitted_attributes
 from ...classifier import CalibratedClassifier
 from .calibrators import Source, add_calibrator
-from .checks import attributes_of, check_attribute, check_calibrator, check_missing_text
+from .checks import check_attribute, check_calibrator, check_missing_text
 from .classifier import Part, add_classifier, label_constants
 from .graph import OPSETS, Graph
 from .routes import is_text
@@ -71,8 +73,7 @@ def _set_types(operator: Any) -> None:
 
     classes = get_label_classes(operator.scope_inst, operator.raw_operator)
     rows = operator.inputs[0].get_first_dimension()
-    is_text_label = all(isinstance(label, str) for label in classes)
-    label = StringTensorType if is_text_label else Int64TensorType
+    label = StringTensorType if is_text(classes) else Int64TensorType
     operator.outputs[0].set_type(label([rows]))
     operator.outputs[1].set_type(_number_type(operator)([rows, len(classes)]))
 
@@ -150,7 +151,7 @@ def _attribute_columns(inputs: Sequence[Any], model: Any, missing_text: str) -> 
     """Return the sources of the calibrator's attributes."""
     from skl2onnx.common.data_types import FloatTensorType, StringTensorType
 
-    known = attributes_of(model.calibrator_)
+    known = fitted_attributes(model.calibrator_)
     if known is None:
         return []
     sources = []
@@ -215,7 +216,7 @@ def _scores_of(
         options["raw_scores"] = True
     scope.add_options(id(estimator), options)
     container.add_options(id(estimator), options)
-    takes_columns = isinstance(estimator, CalibratedClassifier)
+    takes_columns = isinstance(estimator, CalibratedClassifierBase)
     if len(inputs) > 1 and not takes_columns:
         inputs = _make_table(scope, "SklearnConcat", None, inputs, number)
     child = scope.declare_local_operator(get_model_alias(type(estimator)), estimator)
@@ -236,12 +237,11 @@ def _make_table(scope: Any, alias: str, model: Any, inputs: list[Any], number: A
 def _unwrap(estimator: Any) -> Any:
     """Return the classifier within a frozen one or a search."""
     from sklearn.frozen import FrozenEstimator
-    from sklearn.model_selection._search import BaseSearchCV
 
     while True:
         if isinstance(estimator, FrozenEstimator):
             estimator = estimator.estimator
-        elif isinstance(estimator, BaseSearchCV):
+        elif hasattr(estimator, "best_estimator_"):
             estimator = estimator.best_estimator_
         else:
             return estimator

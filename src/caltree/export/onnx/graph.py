@@ -29,12 +29,7 @@ def import_onnx() -> Any:
 class Graph:
     """Operators in the order in which they are computed; all numbers are of double precision.
 
-    Parameters
-    ----------
-    taken : iterable of str
-        Names that operators must not use: those of the inputs and outputs.
-    prefix : str
-        The beginning of the names of operators.
+    The names of operators begin with `prefix` and are none of those taken by inputs and outputs.
     """
 
     def __init__(self, taken: Iterable[str] = (), prefix: str = "") -> None:
@@ -45,23 +40,9 @@ class Graph:
         self._constants: list[Any] = []
 
     def op(self, kind: str, *inputs: Value, output: str | None = None, **attributes: Any) -> str:
-        """Add an operator.
+        """Add an operator of this kind in ONNX, and return the name of its output.
 
-        Parameters
-        ----------
-        kind : str
-            Its name in ONNX.
-        *inputs : str, float or ndarray
-            Names of tensors, or constants.
-        output : str, optional
-            The name of its output.
-        **attributes
-            Its attributes.
-
-        Returns
-        -------
-        str
-            The name of its output.
+        Inputs are names of tensors, or constants.
         """
         names = [value if isinstance(value, str) else self._constant(value) for value in inputs]
         output = self.free_name(kind) if output is None else output

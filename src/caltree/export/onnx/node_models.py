@@ -27,26 +27,19 @@ class NodeModels:
 
     The number of a leaf leads to the nodes on its way, and these to their parameters, which are
     kept once a node, however many leaves have it on their way.
-
-    Parameters
-    ----------
-    weight : ndarray of shape (n_nodes,)
-        The weight of each; the last is no node, and fills up shorter ways.
-    terms : list of ndarray of shape (n_nodes, n_states)
-        The intercepts, and the slopes by score or, if `own_scores`, by classifier.
-    own_scores : bool
-        Whether each log-odds has slopes over the scores of its own class alone.
-    ways : ndarray of shape (n_leaves, longest)
-        The nodes on the way to every leaf of all trees.
-    begin : ndarray of shape (n_trees,)
-        Where the leaves of each tree begin.
     """
 
     weight: Floats
+    """The last is that of no node, which fills up shorter ways."""
     terms: list[Floats]
+    """The intercepts, and the slopes by score or, if `own_scores`, by classifier: nodes x log-
+    odds."""
     own_scores: bool
+    """Whether each log-odds has slopes over the scores of its own class alone."""
     ways: Indices
+    """The nodes on the way to every leaf of all trees, a row each."""
     begin: Indices
+    """Where the leaves of each tree begin."""
 
     @classmethod
     def of(cls, model: FittedModel) -> NodeModels:
@@ -80,14 +73,8 @@ class NodeModels:
     def probabilities(self, leaves: str, odds: Scores, offset: str | None) -> str:
         """Add the sum over the nodes of weight times probability, a column a class.
 
-        Parameters
-        ----------
-        leaves : str
-            The number of the leaf that a row reaches, a column a tree.
-        odds : Scores
-            The scores as the node models see them.
-        offset : str or None
-            The uncalibrated log-odds, which the node models correct.
+        `leaves` are the numbers of the leaves that rows reach, a column a tree, and `offset` the
+        uncalibrated log-odds, if the node models correct them.
         """
         graph = odds.graph
         inputs = [(leaves, len(self.begin)), (odds.matrix, odds.width)]
@@ -135,22 +122,10 @@ class NodeModels:
 def by_blocks(
     graph: Graph, body: object, inputs: Sequence[tuple[str, int]], n_columns: int, most: int
 ) -> str:
-    """Compute a graph for all rows, `most` rows at a time.
+    """Compute a graph, the body, for all rows of its inputs, `most` rows at a time.
 
-    Memory then grows with the rows, but not with the rows times the nodes they meet.
-
-    Parameters
-    ----------
-    graph : Graph
-        Where operators are added.
-    body : GraphProto
-        The graph of a block.
-    inputs : sequence of (str, int)
-        The inputs of the body for all rows, and their numbers of columns.
-    n_columns : int
-        The number of columns of its output.
-    most : int
-        The rows in a block.
+    Memory then grows with the rows, but not with the rows times the nodes they meet. Inputs are
+    given with their numbers of columns; the output has `n_columns`.
     """
     op = graph.op
 
@@ -180,7 +155,6 @@ def _ways(model: FittedModel, counts: npt.NDArray[np.bool_]) -> list[list[int]]:
         if counts[node]:
             ways[node] = [*ways[node], int(number[node])]
         if attribute >= 0:
-            first = int(model.first_child[node])
-            for child in range(first, first + int(model.n_children[node])):
+            for child in model.children(node):
                 ways[child] = ways[node]
     return [ways[leaf] for leaf in np.flatnonzero(model.attribute < 0)]

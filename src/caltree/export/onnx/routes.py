@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from ..._fitted.model import ONLY_MISSING, FittedModel, Indices
+from ..._fitted.model import ONLY_MISSING, FittedModel
+from ..._inputs.arrays import Indices
 from ..._inputs.attributes import Attribute
 from ..._inputs.tables import Categories
 from .graph import Graph
@@ -17,24 +19,14 @@ from .graph import Graph
 
 @dataclass(frozen=True)
 class Split:
-    """A column cut into pieces, and the child to which each piece goes.
-
-    Parameters
-    ----------
-    column : int
-        The column.
-    bounds : list of float
-        The end of each piece, which belongs to it. The last piece has no end.
-    children : list of int
-        The child of every piece.
-    missing : int
-        The piece whose child missing values go to.
-    """
+    """A column cut into pieces, and the child to which each piece goes."""
 
     column: int
     bounds: list[float]
+    """The end of each piece, which belongs to it. The last piece has no end."""
     children: list[int]
     missing: int
+    """The piece whose child missing values go to."""
 
     @classmethod
     def of_pieces(cls, column: int, pieces: Sequence[tuple[float, int]], missing: int) -> Split:
@@ -61,8 +53,7 @@ def split_of(model: FittedModel, node: int, attribute: Attribute | None, column:
         # The largest number stands for infinity: all but missing values go to the first child.
         threshold = math.inf if threshold == ONLY_MISSING else threshold
         return Split.of_pieces(column, [(threshold, 0), (math.inf, 1)], missing)
-    begin = int(model.table[node])
-    children = model.branches[begin : begin + len(categories)].tolist()
+    children = model.branches_of(node).tolist()
     pieces = [(code + 0.5, child) for code, child in enumerate(children)]
     if is_text(categories):
         pieces[-1] = (math.inf, children[-1])
@@ -71,9 +62,9 @@ def split_of(model: FittedModel, node: int, attribute: Attribute | None, column:
     return Split.of_pieces(column, pieces, missing)
 
 
-def is_text(categories: Categories | None) -> bool:
-    """Whether an attribute holds strings, which are encoded before they are compared."""
-    return categories is not None and all(isinstance(category, str) for category in categories)
+def is_text(values: Iterable[Any] | None) -> bool:
+    """Whether categories or labels are strings, which are encoded before they are compared."""
+    return values is not None and all(isinstance(value, str) for value in values)
 
 
 def _number_pieces(

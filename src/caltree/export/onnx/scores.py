@@ -12,6 +12,8 @@ import numpy as np
 from ..._inputs.scores import (
     LARGEST_LOG_ODDS,
     LARGEST_SCORE,
+    PUBLISHED_ONE,
+    PUBLISHED_ZERO,
     SMALLEST_PROBABILITY,
     SUM_ROUNDING,
     ScoreType,
@@ -22,25 +24,12 @@ from .graph import Graph
 
 @dataclass(frozen=True)
 class Scores:
-    """A matrix of scores within a graph; all matrices are of double precision.
-
-    Parameters
-    ----------
-    graph : Graph
-        Where operators are added.
-    matrix : str
-        The scores, of double precision.
-    width : int
-        The number of columns.
-    n_classes : int
-        The number of classes.
-    score_type : {"probability", "logit", "margin"}
-        Their type.
-    """
+    """A matrix of scores within a graph, of double precision."""
 
     graph: Graph
     matrix: str
     width: int
+    """The number of columns."""
     n_classes: int
     score_type: ScoreType
 
@@ -52,8 +41,8 @@ class Scores:
         if not published:
             p = op("Clip", p, SMALLEST_PROBABILITY, 1.0 - SMALLEST_PROBABILITY)
         else:
-            p = op("Where", op("Equal", p, 0.0), 0.00001, p)
-            p = op("Where", op("Equal", p, 1.0), 0.99999, p)
+            p = op("Where", op("Equal", p, 0.0), PUBLISHED_ZERO, p)
+            p = op("Where", op("Equal", p, 1.0), PUBLISHED_ONE, p)
         return replace(self, matrix=op("Log", op("Div", p, op("Sub", 1.0, p))))
 
     def regressors(self, published: bool) -> Scores:
@@ -64,8 +53,8 @@ class Scores:
         if self.score_type == "logit":
             if self.width == 1:
                 return replace(self, matrix=op("Clip", matrix, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS))
-            blocks = self.graph.reshape(matrix, -1, self.width // self.n_classes, self.n_classes)
-            matrix = self.graph.reshape(op("Softmax", blocks, axis=2), -1, self.width)
+            softmax = op("Softmax", self.by_classifier(), axis=2)
+            matrix = self.graph.reshape(softmax, -1, self.width)
         probabilities = replace(self, matrix=matrix, score_type="probability")
         if self.n_classes > 2:
             return replace(self, matrix=op("Log", op("Max", matrix, SMALLEST_PROBABILITY)))
@@ -104,10 +93,14 @@ class Scores:
             matrix = op("Clip", matrix, -LARGEST_SCORE, LARGEST_SCORE)
         if self.width <= self.n_classes:
             return replace(self, matrix=matrix)
-        n_classifiers = self.width // self.n_classes
-        blocks = self.graph.reshape(matrix, -1, n_classifiers, self.n_classes)
-        mean = op("Div", self.graph.sum(blocks, 1), float(n_classifiers))
+        total = self.graph.sum(replace(self, matrix=matrix).by_classifier(), 1)
+        mean = op("Div", total, float(self.width // self.n_classes))
         return replace(self, matrix=mean, width=self.n_classes)
+
+    def by_classifier(self) -> str:
+        """Add the scores as a tensor of rows, classifiers and classes."""
+        n_classifiers = self.width // self.n_classes
+        return self.graph.reshape(self.matrix, -1, n_classifiers, self.n_classes)
 
     def one_score_a_class(self) -> Scores:
         """As :func:`caltree._inputs.scores.ScoreKind.one_score_a_class`."""

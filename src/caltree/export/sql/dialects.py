@@ -18,50 +18,33 @@ _ESCAPES = {"\\": "\\\\", "`": "\\`", "'": "\\'", "\n": "\\n", "\r": "\\r", "\0"
 
 @dataclass(frozen=True)
 class Dialect:
-    """The SQL of one database.
-
-    Parameters
-    ----------
-    name : str
-        Its name in the argument `dialect`.
-    number : str
-        The type of a double.
-    text : str
-        The type of a text of any length.
-    boolean : str or None
-        The type of a boolean; None where those are numbers.
-    binary : str
-        The collation by which texts equal only themselves, whatever that of their column.
-    quote_mark : str
-        The mark before and after a name.
-    is_nan, not_nan : str
-        Conditions on a double; empty where there is no NaN, or where NaN compares as false.
-    least, greatest : str
-        The functions of several numbers; none of ours is ever missing.
-    deepest : int
-        How many splits may be nested.
-    most_columns : int
-        The most columns of a query.
-    longest_name : int
-        The most bytes of a name.
-    longest_query : int or None
-        The most bytes of a query, if there is such a limit.
-    """
+    """The SQL of one database."""
 
     name: str
     number: str
+    """The type of a double."""
     text: str
+    """The type of a text of any length."""
     boolean: str | None
+    """The type of a boolean; None where those are numbers."""
     binary: str
+    """The collation by which texts equal only themselves, whatever that of their column."""
     quote_mark: str = '"'
+    """The mark before and after a name."""
     is_nan: str = ""
+    """A condition on a double; empty where there is no NaN."""
     not_nan: str = ""
+    """Its opposite; empty where NaN compares as false, too."""
     least: str = "least"
     greatest: str = "greatest"
+    """Like `least` a function of several numbers, of which none of ours is ever missing."""
     deepest: int = 25
+    """How many splits may be nested."""
     most_columns: int = 1500
     longest_name: int = 255
+    """In bytes."""
     longest_query: int | None = None
+    """In bytes; None where there is no limit."""
 
     @property
     def escapes(self) -> bool:

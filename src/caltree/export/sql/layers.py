@@ -12,21 +12,13 @@ from .text import Lines, indent, separate, separate_blocks
 
 @dataclass
 class Layers:
-    """The named parts of the probabilities of all classes.
-
-    Parameters
-    ----------
-    dialect : Dialect
-        The database.
-    taken : list of str
-        The names of columns, which no part may have.
-    valid : str
-        The condition under which there are probabilities; they are NULL otherwise.
-    """
+    """The named parts of the probabilities of all classes."""
 
     dialect: Dialect
     taken: list[str]
+    """The names of columns, which no part may have."""
     valid: str
+    """The condition under which there are probabilities; they are NULL otherwise."""
     layers: list[dict[str, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:

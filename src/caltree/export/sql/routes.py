@@ -15,19 +15,7 @@ _LARGEST_INTEGER = 2**63 - 1
 
 
 class Routes:
-    """The splits of a tree or a forest as conditions.
-
-    Parameters
-    ----------
-    dialect : Dialect
-        The database.
-    model : FittedModel
-        The fitted arrays.
-    columns : list of str
-        The column of every attribute.
-    scores : list of str
-        The scores, which a forest splits on, too.
-    """
+    """The splits of trees as conditions on columns and, in a forest, on scores, too."""
 
     def __init__(
         self, dialect: Dialect, model: FittedModel, columns: Sequence[str], scores: Sequence[str]
@@ -58,9 +46,7 @@ class Routes:
             return self._numeric(node, column, self.dialect.cast(column, self.dialect.number))
         if not known.categories:
             return [("", first + missing)]
-        begin = int(self.model.table[node])
-        branches = self.model.branches[begin : begin + len(known.categories)].tolist()
-        conditions = known.conditions(branches, missing)
+        conditions = known.conditions(self.model.branches_of(node).tolist(), missing)
         return [(condition, first + branch) for branch, condition in conditions]
 
     def _numeric(self, node: int, column: str, value: str) -> list[tuple[str, int]]:
@@ -83,14 +69,7 @@ class Routes:
 class LeafRoutes:
     """The splits as conditions on the number of the leaf, counted from left to right.
 
-    Parameters
-    ----------
-    dialect : Dialect
-        The database.
-    model : FittedModel
-        The fitted arrays.
-    leaf : list of str
-        The number of the leaf in the tree of every node.
+    `leaf` has the name of that number for every node, in the tree it belongs to.
     """
 
     def __init__(self, dialect: Dialect, model: FittedModel, leaf: Sequence[str]) -> None:
@@ -101,8 +80,7 @@ class LeafRoutes:
 
     def children(self, node: int) -> list[tuple[str, int]]:
         """Return the children of a node with their conditions."""
-        first, count = int(self.model.first_child[node]), int(self.model.n_children[node])
-        return [(self._condition(child), child) for child in range(first, first + count)]
+        return [(self._condition(child), child) for child in self.model.children(node)]
 
     def _condition(self, node: int) -> str:
         first, last = self.first[node], self.last[node]
@@ -113,31 +91,16 @@ class LeafRoutes:
 
 def leaf_numbers(model: FittedModel) -> tuple[list[int], list[int]]:
     """Number the leaves of each tree from left to right: the first and last below every node."""
-    leaves = (model.attribute < 0).astype(int)
-    inner = np.flatnonzero(model.attribute >= 0)
-    for node in inner[::-1]:
-        first = model.first_child[node]
-        leaves[node] = leaves[first : first + model.n_children[node]].sum()
+    leaves = model.sum_over_leaves(model.attribute < 0).astype(int)
     begins = np.zeros(len(leaves), dtype=int)
-    for node in inner:
-        first, count = model.first_child[node], model.n_children[node]
-        before = np.cumsum([0, *leaves[first : first + count - 1]])
-        begins[first : first + count] = begins[node] + before
+    for node in np.flatnonzero(model.attribute >= 0).tolist():
+        children = model.children(node)
+        begins[children] = begins[node] + np.cumsum([0, *leaves[children[:-1]]])
     return begins.tolist(), (begins + leaves - 1).tolist()
 
 
 class Categories:
-    """The categories of a nominal attribute as literals.
-
-    Parameters
-    ----------
-    dialect : Dialect
-        The database.
-    attribute : Attribute
-        The attribute.
-    column : str
-        Its column.
-    """
+    """The categories of a nominal attribute as literals."""
 
     def __init__(self, dialect: Dialect, attribute: Attribute, column: str) -> None:
         self.dialect = dialect

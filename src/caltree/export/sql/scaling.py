@@ -8,8 +8,8 @@ from ..._inputs.arrays import Floats
 from ...scaling import IsotonicScaling, PlattScaling
 from ..shared import linear_pieces
 from .dialects import Dialect
+from .logistic import LARGEST_EXPONENT, linear, sigmoid_denominator, softmax
 from .scores import Scores, normalize
-from .sums import LARGEST_EXPONENT, linear, sigmoid_denominator, softmax
 from .text import Lines, indent, join_lines
 
 # More pieces than this are divided in two first, which is quicker than to compare with each.
@@ -25,7 +25,7 @@ def platt(scores: Scores, calibrator: PlattScaling) -> list[Lines]:
     """Return sigmoids of the log-odds."""
     dialect = scores.dialect
     sigmoids = list(zip(calibrator.intercepts_.tolist(), calibrator.slopes_.tolist(), strict=True))
-    values = scores.one_a_class()
+    values = scores.one_score_a_class()
     if scores.score_type == "probability":
         odds = [scores.clipped_log_odds(value) for value in values]
     else:
@@ -47,7 +47,7 @@ def platt(scores: Scores, calibrator: PlattScaling) -> list[Lines]:
 
 def isotonic(scores: Scores, calibrator: IsotonicScaling) -> list[Lines]:
     """Return functions that rise with the score."""
-    names = scores.name_each("score", [scores.drop_tiny(x) for x in scores.one_a_class()])
+    names = scores.name_each("score", [scores.drop_tiny(x) for x in scores.one_score_a_class()])
     parts = zip(names, calibrator.thresholds_, calibrator.values_, strict=True)
     curves = [_curve(scores.dialect, name, linear_pieces(*corners)) for name, *corners in parts]
     if len(curves) == 1:

@@ -19,7 +19,7 @@ from ..._inputs.scores import (
 )
 from .dialects import Dialect
 from .layers import Layers
-from .sums import LARGEST_EXPONENT, softmax
+from .logistic import LARGEST_EXPONENT, softmax
 from .text import add_terms
 
 # The difference of two of these is still a number.
@@ -34,27 +34,15 @@ _LOWEST_LOG = 745.0
 
 @dataclass
 class Scores:
-    """Columns of scores, and short names for expressions of them.
-
-    Parameters
-    ----------
-    dialect : Dialect
-        The database.
-    columns : list of str
-        The columns as doubles.
-    labels : sequence
-        The classes.
-    score_type : str
-        The type of the scores.
-    taken : list of str
-        The names of columns, which no short name may be.
-    """
+    """Columns of scores, and short names for expressions of them."""
 
     dialect: Dialect
     columns: list[str]
+    """The columns as doubles."""
     labels: Sequence[Any]
     score_type: ScoreType
     taken: list[str]
+    """The names of columns, which no short name may be."""
 
     def __post_init__(self) -> None:
         self.layers = Layers(self.dialect, self.taken, self._valid)
@@ -132,7 +120,7 @@ class Scores:
         sums = [f"({add_terms(scores[j :: self.n_classes])})" for j in range(self.n_classes)]
         return [self._mean(total, n_classifiers) for total in sums]
 
-    def one_a_class(self) -> list[str]:
+    def one_score_a_class(self) -> list[str]:
         """Return the scores of a calibrator that maps the score of each class on its own."""
         scores = self.average()
         if self.n_classes > 2 or len(scores) == 1:

@@ -12,8 +12,8 @@ import numpy as np
 from ..._inputs.arrays import Floats, Mask
 from .dialects import Dialect
 from .layers import Layers
+from .logistic import LARGEST_EXPONENT, largest_size, linear, product, sigmoid_denominator
 from .routes import LeafRoutes, Routes, leaf_numbers
-from .sums import LARGEST_EXPONENT, largest_size, linear, product, sigmoid_denominator
 from .text import Lines, add_blocks, add_terms, indent, join_lines, join_terms
 
 Term: TypeAlias = Callable[[int], str]
@@ -21,33 +21,20 @@ Term: TypeAlias = Callable[[int], str]
 
 @dataclass(frozen=True)
 class NodeModels:
-    """The node models of a tree or a forest.
-
-    Parameters
-    ----------
-    dialect : Dialect
-        The database.
-    weight : ndarray
-        The weight of each node.
-    parameters : ndarray of shape (n_nodes, n_states, 1 + k)
-        Intercepts and slopes.
-    scores : list of list of str
-        The scores that the slopes of each state belong to.
-    offsets : list of str
-        The offset of each state; empty without offsets.
-    largest : float
-        The largest absolute value of a score.
-    vector : str
-        All scores as a list, if every state has them all and the database can multiply lists.
-    """
+    """The node models of a tree or a forest."""
 
     dialect: Dialect
     weight: Floats
     parameters: Floats
+    """Intercepts and slopes: nodes x log-odds x (1 + scores seen)."""
     scores: Sequence[Sequence[str]]
+    """The scores that the slopes of each log-odds belong to."""
     offsets: Sequence[str]
+    """One a log-odds; empty without offsets."""
     largest: float
+    """The largest absolute value of a score."""
     vector: str = ""
+    """All scores as a list, if every log-odds has them all and the database can multiply lists."""
 
     def of_two(self, node: int) -> str:
         """Return the addend of a node to the probability of the second of two classes."""
@@ -88,14 +75,7 @@ class NodeModels:
 class TreeText:
     """The sums of a tree, or of all trees of a forest, as lines of SQL.
 
-    Parameters
-    ----------
-    routes : Routes or LeafRoutes
-        The children that rows go to.
-    counts : ndarray of bool
-        The nodes that have an addend.
-    term : callable
-        The addend of a node.
+    The nodes that count have an addend, their term.
     """
 
     def __init__(self, routes: Routes | LeafRoutes, counts: Mask, term: Term) -> None:
@@ -196,13 +176,7 @@ def sums_of_many(
 
 
 class SoftmaxTerms:
-    """The addends of nodes, by the names that all classes share.
-
-    Parameters
-    ----------
-    models : NodeModels
-        The node models.
-    """
+    """The addends of nodes, by the names that all classes share."""
 
     def __init__(self, models: NodeModels) -> None:
         self.models = models

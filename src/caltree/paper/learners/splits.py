@@ -20,21 +20,14 @@ _MISSING = np.iinfo(np.int32).max
 
 @dataclass(frozen=True)
 class Part:
-    """Some rows, and each numeric attribute's order of them.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (r,)
-        The rows, ascending.
-    order : ndarray of shape (d, r)
-        The rows in ascending order of each numeric attribute, those without a value last.
-    ranks : ndarray of shape (d, r)
-        The ranks of the values in that order, equal for equal values.
-    """
+    """Some rows, and each numeric attribute's order of them."""
 
     rows: Indices
+    """Ascending."""
     order: Indices
+    """The rows in ascending order of each numeric attribute, those without a value last."""
     ranks: npt.NDArray[np.int32]
+    """The ranks of the values in that order, equal for equal values."""
 
     def inside(self, chosen: Mask) -> Part:
         """The rows of this part that a mask over all rows of the table chooses."""
@@ -47,18 +40,12 @@ class Part:
 
 @dataclass(frozen=True)
 class Presorted:
-    """An encoded table, made ready for many regressions on it.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (n, d)
-        Numbers, codes of categories, and NaN for missing values.
-    n_categories : ndarray of shape (d,)
-        The number of categories of each attribute; 0 for a numeric one.
-    """
+    """An encoded table, made ready for many regressions on it."""
 
     matrix: Floats
+    """Numbers, codes of categories, and NaN for missing values."""
     n_categories: npt.NDArray[np.int32]
+    """Of each attribute; 0 for a numeric one."""
 
     @cached_property
     def numeric(self) -> Indices:
@@ -106,45 +93,26 @@ class Presorted:
 
 @dataclass(frozen=True)
 class Gains:
-    """The best split of each attribute, of the rows that have a value of it.
-
-    Parameters
-    ----------
-    gain : ndarray of shape (d,)
-        By how much the split lowers the squared error; minus infinity where there is none.
-    choice : ndarray of shape (d,)
-        A numeric attribute is cut behind this place of its order, a nominal one is split into this
-        category and the rest, unless it is split into all categories.
-    weight, weighted : ndarray of shape (d,)
-        The sums of the weight and of the weighted response over the rows with a value.
-    """
+    """The best split of each attribute, of the rows that have a value of it."""
 
     gain: Floats
+    """By how much the split lowers the squared error; minus infinity where there is none."""
     choice: Indices
+    """A numeric attribute is cut behind this place of its order, a nominal one is split into
+    this category and the rest, unless it is split into all categories."""
     weight: Floats
+    """The sum over the rows with a value."""
     weighted: Floats
+    """The sum of the weighted response over the rows with a value."""
 
 
 def split_gains(
     table: Presorted, part: Part, weight: Floats, weighted: Floats, *, all_categories: bool
 ) -> Gains:
-    """Find the best split of each attribute.
+    """Find the best split of each attribute, for some rows of a table.
 
-    Parameters
-    ----------
-    table : Presorted
-        The attributes.
-    part : Part
-        The rows to split.
-    weight, weighted : ndarray of shape (n,)
-        The weight of each row of the table, and its product with the response.
-    all_categories : bool
-        Whether nominal attributes are split into all categories or into one and the rest.
-
-    Returns
-    -------
-    Gains
-        One an attribute.
+    `weighted` is the product of weight and response. Nominal attributes are split into all
+    categories, or into one and the rest.
     """
     n_attributes = len(table.n_categories)
     found = Gains(

@@ -13,23 +13,13 @@ from .splits import Gains, Presorted, first_best, split_gains
 
 @dataclass(frozen=True)
 class Stump:
-    """One split of the rows, with a value for each side.
-
-    Parameters
-    ----------
-    attribute : int
-        The attribute; -1 for a stump without a split, whose value is `missing`.
-    nominal : bool
-        Whether the attribute is nominal.
-    split : float
-        The rows at or below this number are inside, or those of this category.
-    inside, outside, missing : float
-        The values.
-    """
+    """One split of the rows, with a value for each side."""
 
     attribute: int
+    """-1 for a stump without a split, whose value is `missing`."""
     nominal: bool
     split: float
+    """The rows at or below this number are inside, or those of this category."""
     inside: float
     outside: float
     missing: float
@@ -43,19 +33,9 @@ class Stump:
 
 
 def fit_stump(table: Presorted, response: Floats, weight: Floats) -> Stump:
-    """The stump of the smallest weighted squared error.
+    """Return the stump of the smallest weighted squared error; the weights have the mean 1.
 
-    Parameters
-    ----------
-    table : Presorted
-        The attributes.
-    response, weight : ndarray of shape (n,)
-        The response and its weights, of mean 1.
-
-    Returns
-    -------
-    Stump
-        Its values are weighted means; a branch without weight has the mean of all rows.
+    Its values are weighted means; a branch without weight has the mean of all rows.
     """
     total = weight.sum()
     mean = float(np.dot(weight, response) / total) if total > 0 else 0.0

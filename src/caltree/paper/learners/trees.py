@@ -16,28 +16,18 @@ _LEAST_GAIN = 1e-12
 
 @dataclass
 class Node:
-    """A node, with all that is below it.
-
-    Parameters
-    ----------
-    value : float
-        The weighted mean of the response.
-    attribute : int
-        The attribute of the split; -1 in a leaf.
-    cut : float or None
-        Rows below it go to the first of two children, the others to the second; None where the
-        attribute is nominal, which has a child a category.
-    children : list of Node
-        The branches.
-    shares : tuple of float
-        The part of a row without a value that goes to each child.
-    """
+    """A node, with all that is below it."""
 
     value: float
+    """The weighted mean of the response."""
     attribute: int = -1
+    """The attribute of the split; -1 in a leaf."""
     cut: float | None = None
+    """Rows below it go to the first of two children, the others to the second; None where the
+    attribute is nominal, which has a child a category."""
     children: list[Node] = field(default_factory=list)
     shares: tuple[float, ...] = ()
+    """The part of a row without a value that goes to each child."""
 
     def predict(self, matrix: Floats) -> Floats:
         """The value of each row of an encoded table."""
@@ -66,21 +56,10 @@ class Node:
 
 
 def fit_tree(table: Presorted, response: Floats, weight: Floats, max_depth: int) -> Node:
-    """A tree grown by the reduction of the weighted squared error.
+    """Return a tree grown by the reduction of the weighted squared error; weights have the mean 1.
 
-    Parameters
-    ----------
-    table : Presorted
-        The attributes.
-    response, weight : ndarray of shape (n,)
-        The response and its weights, of mean 1.
-    max_depth : int
-        The most splits on a way from the root to a leaf.
-
-    Returns
-    -------
-    Node
-        The root. A node without weight has the value of its parent.
+    There are at most `max_depth` splits on a way from the root to a leaf. A node without weight
+    has the value of its parent.
     """
     total = weight.sum()
     if not total > 0:
