@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from caltree._inputs.attributes import Attribute, Attributes, learn
 
@@ -261,6 +261,7 @@ def test_pyarrow_dictionaries():
         learn(pa.table([pa.array([1]), pa.array([2])], names=["a", "a"]))
 
 
+@settings(deadline=None)
 @given(words)
 def test_every_library_gives_the_same(values):
     pa, pd, pl = map(pytest.importorskip, ("pyarrow", "pandas", "polars"))
