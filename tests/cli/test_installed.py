@@ -87,7 +87,7 @@ def test_a_signal_while_it_writes_leaves_no_trace(tmp_path, model, number, code)
     with process:
         # Several blocks, and no end: it has written some rows and waits for more.
         process.stdin.write(header + b"\n" + rows * 20)
-        while not any(path.stat().st_size for path in tmp_path.glob(".o.arrow.*")):
+        while not any(path.stat().st_size for path in tmp_path.glob(".caltree-*")):
             assert process.poll() is None
             time.sleep(0.01)
         process.send_signal(number)

@@ -13,6 +13,7 @@ _REMEDIES = {
     errno.ENOENT: "check the path",
     errno.ENOTDIR: "check the path",
     errno.EISDIR: "give a file",
+    errno.ELOOP: "the links lead back to themselves; remove one of them",
     errno.EACCES: "check the permissions",
     errno.EPERM: "check the permissions",
     errno.EROFS: "choose another place",

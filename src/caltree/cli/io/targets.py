@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from ..._fitted.files import temporary_path
+from ..._fitted.files import check_writable
 from ..errors import CommandError, usage_error, writing
 from .formats import STANDARD, Format
 
@@ -19,11 +19,7 @@ def check_target(path: str, *inputs: str | None) -> None:
         raise CommandError(f"cannot write {path}: it is a folder; give the name of a file")
     if not Path(path).exists() or Path(path).is_file():
         with writing(path):
-            beside = temporary_path(Path(os.path.realpath(path)))
-            try:
-                beside.touch(exist_ok=False)
-            finally:
-                beside.unlink(missing_ok=True)
+            check_writable(Path(path))
     for given in inputs:
         if given not in (None, STANDARD) and _same_file(path, str(given)):
             raise usage_error(f"--out {path} is the file that is read; give another name")
