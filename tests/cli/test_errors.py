@@ -237,3 +237,41 @@ def test_a_missing_pyarrow_is_named(monkeypatch, model):
     ):
         cli.main()
     assert not Path("b.csv").exists()
+
+
+@pytest.mark.parametrize("arguments", [[], ["fit"], ["apply"], ["evaluate"], ["report"], ["show"]])
+def test_examples_in_the_help_stand_on_lines_of_their_own(run, arguments):
+    text = run(*arguments, "--help").stdout
+    assert "\\b" not in text and "\b" not in text
+    if "Example" in text:
+        assert f"  caltree {arguments[0]} " in text.split("Example")[1].splitlines()[1]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ('app,1,true,01,0.5\napp,1,true,01,"0.6\nweb,2,true,01,0.5\n', "row 2 opens a quote"),
+        ('"a\nb",1,true,"01\n",0.5\n\n"app,1,true,01,0.6\n', "row 2 opens a quote that is never"),
+        ('app,1,true,01,"', "row 1 opens a quote that is never closed; close it: app,1,true,01,"),
+    ],
+)
+def test_a_quote_that_is_never_closed_is_named_with_its_row(
+    complaint, model, rows, message, tmp_path
+):
+    (tmp_path / "new.csv").write_text(f"{HEADER}\n{rows}")
+    line = complaint("apply", model, "new.csv", "--out", "o.csv")
+    assert line.startswith("cannot read new.csv: ") and message in line
+
+
+def test_a_quote_that_is_never_closed_in_the_header_is_said(complaint, model, tmp_path):
+    (tmp_path / "new.csv").write_text('channel,"age,member,zip,p_yes\napp,1,true,01,0.5\n')
+    line = complaint("apply", model, "new.csv", "--out", "o.csv")
+    assert "the line with the names of the columns is wrong" in line
+
+
+def test_a_loop_of_links_is_no_output(complaint, model, new, tmp_path):
+    (tmp_path / "a.csv").symlink_to(tmp_path / "b.csv")
+    (tmp_path / "b.csv").symlink_to(tmp_path / "a.csv")
+    line = complaint("apply", model, "new.csv", "--out", "a.csv")
+    assert line.startswith("cannot write a.csv: Too many levels of symbolic links; the links lead")
+    assert (tmp_path / "a.csv").is_symlink()

@@ -56,7 +56,7 @@ def complaint(result):
     """The only line that is printed."""
     assert result.stdout == ""
     [line] = result.stderr.splitlines()
-    assert line.startswith("Error: ")
+    assert line.startswith("caltree: error: ")
     return line
 
 
@@ -157,7 +157,7 @@ def test_failed_folds_are_named(paper, data, monkeypatch):
     assert result.stderr.splitlines() == [
         "failed: vote, naive_bayes, run 1, fold 2: hard",
         "failed: sick, naive_bayes, run 1, fold 2: hard",
-        "Error: folds that failed: 2; run it again to retry",
+        "caltree: error: folds that failed: 2; run it again to retry",
     ]
     monkeypatch.setattr(experiment, "run_fold", protocol.run_fold)
     assert paper(*given).stderr.startswith("4 of 4 folds are in ")
@@ -171,19 +171,19 @@ def test_failed_folds_are_named(paper, data, monkeypatch):
     [
         ("--datasets", "vote,iris,wine", "iris, wine is not among audiology, .* small"),
         ("--datasets", ", ,", "nothing is not among audiology"),
-        ("--learners", "forest", "forest is not among naive_bayes, .*, or all$"),
+        ("--learners", "forest", "forest is not among naive_bayes, .*, or all"),
         ("--learners", "small", "small is not among naive_bayes"),
         ("--calibrators", "beta", "beta is not among pct, platt, isotonic, none, tree"),
     ],
 )
 def test_unknown_names_are_refused(paper, no_work, option, given, message):
-    line = complaint(paper(*RUN, option, given, code=1))
-    assert re.match(f"Error: {option}: {message}", line)
+    line = complaint(paper(*RUN, option, given, code=2))
+    assert re.match(f"caltree: error: {option}: {message}", line)
 
 
 def test_a_folder_that_is_none_is_refused(paper, no_work, tmp_path):
     line = complaint(paper(*RUN, "--data-dir", "nowhere", code=1))
-    assert line == f"Error: --data-dir: {tmp_path / 'nowhere'} is no folder"
+    assert line == f"caltree: error: --data-dir: {tmp_path / 'nowhere'} is no folder"
     (tmp_path / "file").touch()
     assert "file is no folder" in complaint(paper("figures", "--data-dir", "file", code=1))
 
@@ -193,7 +193,9 @@ def test_all_missing_data_sets_are_named_before_anything_is_done(paper, data, no
     assert "missing data sets: yeast, vowel; of the first: data_dir has neither" in line
     assert not Path("caltree-paper.sqlite").exists()
     line = complaint(paper(*RUN, "--datasets", "vote,bankruptcy,led24", code=1))
-    assert line.startswith("Error: bankruptcy is not on OpenML as far as we know; give a folder")
+    assert line.startswith(
+        "caltree: error: bankruptcy is not on OpenML as far as we know; give a folder"
+    )
 
 
 def test_without_a_network_it_is_one_line(paper, no_work, tmp_path, monkeypatch):
@@ -214,7 +216,7 @@ def test_a_store_that_is_none_is_refused(paper, data, no_work, subcommand):
     Path("notes.txt").write_text("rmse: 0.1\n" * 100)
     given = (*RUN, "--datasets", "vote", "--data-dir", data) if subcommand == "run" else ["tables"]
     line = complaint(paper(*given, "--store", "notes.txt", code=1))
-    assert line.startswith("Error: cannot use notes.txt as a file of results: ")
+    assert line.startswith("caltree: error: cannot use notes.txt as a file of results: ")
     assert Path("notes.txt").read_text() == "rmse: 0.1\n" * 100
 
 
@@ -226,12 +228,14 @@ def test_no_jobs_at_all_is_one_line(paper, data, no_work):
 def test_other_settings_are_refused(paper, data):
     paper(*RUN, "--datasets", "vote", "--data-dir", data)
     line = complaint(paper(*RUN, "--datasets", "vote", "--data-dir", data, "--seed", 2, code=1))
-    assert line.startswith("Error: caltree-paper.sqlite was made with seed = 1, not 2; use another")
+    assert line.startswith(
+        "caltree: error: caltree-paper.sqlite was made with seed = 1, not 2; use another"
+    )
 
 
 def test_tables_of_nothing_are_refused(paper):
     line = complaint(paper("tables", code=1))
-    assert line == "Error: caltree-paper.sqlite does not exist; run the experiments first"
+    assert line == "caltree: error: caltree-paper.sqlite does not exist; run the experiments first"
     assert not Path("caltree-paper.sqlite").exists()
 
 
@@ -242,7 +246,7 @@ def test_what_is_not_installed_is_named(paper, data, monkeypatch, module, given)
     for name in [name for name in sys.modules if name.partition(".")[0] == module]:
         monkeypatch.setitem(sys.modules, name, None)
     line = complaint(paper(*given, "--data-dir", data, code=1))
-    assert line == f'Error: {module} is not installed; run: pip install "caltree[paper]"'
+    assert line == f'caltree: error: {module} is not installed; run: pip install "caltree[paper]"'
 
 
 # Tables
@@ -295,7 +299,7 @@ def test_what_cannot_be_written_is_one_line(paper, results):
     Path("out/table-1.csv").mkdir(parents=True)
     shown = paper("tables", "--output", "out", code=1)
     [line] = shown.stderr.splitlines()
-    assert line.startswith("Error: ") and "table-1.csv" in line
+    assert line.startswith("caltree: error: ") and "table-1.csv" in line
     assert {path.name for path in Path("out").iterdir()} == {"table-1.csv", "table-1.tex"}
 
 
@@ -348,4 +352,4 @@ def test_three_classes_cannot_be_drawn(paper, diagram_data):
     three = DataSet("sick", rows.X, rows.y, ("c0", "c1", "c2"), ())
     write_arff(diagram_data / "sick.arff", three)
     line = complaint(paper("figures", "--data-dir", diagram_data, code=1))
-    assert line == "Error: a reliability diagram needs two classes, sick has 3"
+    assert line == "caltree: error: a reliability diagram needs two classes, sick has 3"

@@ -37,7 +37,7 @@ def apply(
     n_jobs: int | None,
     quiet: bool,
 ) -> None:
-    r"""Add calibrated probabilities to the rows of TABLE.
+    """Add calibrated probabilities to the rows of TABLE.
 
     MODEL is a file that caltree fit (or a calibrator's save) wrote. There is one new column a
     class, named calibrated_ and the class, such as calibrated_yes. All other columns stay as they
@@ -50,7 +50,7 @@ def apply(
     \b
     Example:
       caltree apply model.json new.parquet --out calibrated.parquet
-    """
+    """  # noqa: D301  # click knows \b as one character
     from .io.sources import open_source
     from .io.targets import check_target, check_terminal
     from .models import read_model

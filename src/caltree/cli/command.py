@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from .. import __version__
-from .errors import CommandError
+from .errors import writing
 
 _INTERRUPTED = 130
 _SIGNALS = [signal.SIGINT, signal.SIGTERM]
@@ -57,12 +57,11 @@ class Group(click.Group):
         if not standalone_mode:
             return super().main(args, prog_name, complete_var, False, **extra)
         try:
-            code = super().main(args, prog_name, complete_var, False, **extra)
-        except (CommandError, click.UsageError) as error:
-            _complain(error)
-            sys.exit(error.exit_code)
+            # Any other file has an error of its own by then.
+            with writing("standard output"):
+                code = super().main(args, prog_name, complete_var, False, **extra)
         except click.ClickException as error:
-            error.show()
+            _complain(error)
             sys.exit(error.exit_code)
         except click.Abort:
             click.echo("caltree: interrupted", err=True)

@@ -10,6 +10,7 @@ import click
 from ..metrics import brier_score, expected_calibration_error, log_loss, rmse
 from . import options
 from .command import Command
+from .io.formats import STANDARD
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -43,7 +44,7 @@ def evaluate(
     format: str | None,
     as_json: bool,
 ) -> None:
-    r"""Measure probabilities before and after calibration.
+    """Measure probabilities before and after calibration.
 
     TABLE should hold rows that neither the classifier nor the model has seen; on others both look
     better than they are.
@@ -51,12 +52,14 @@ def evaluate(
     \b
     Example:
       caltree evaluate model.json held_out.csv
-    """
+    """  # noqa: D301  # click knows \b as one character
     from .errors import working
     from .io.sources import open_source
+    from .io.targets import check_target
     from .model_rows import label_and_weight, predict_labelled
     from .models import read_model
 
+    check_target(STANDARD)
     known = read_model(model)
     columns = known.with_columns(scores, attributes)
     with open_source(table, format) as source:

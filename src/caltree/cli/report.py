@@ -35,7 +35,7 @@ def report(
     format: str | None,
     quiet: bool,
 ) -> None:
-    r"""Write a page on what the model does to the rows of TABLE.
+    """Write a page on what the model does to the rows of TABLE.
 
     TABLE should hold rows that neither the classifier nor the model has seen; on others both look
     better than they are.
@@ -43,7 +43,7 @@ def report(
     \b
     Example:
       caltree report model.json held_out.csv --out report.html
-    """
+    """  # noqa: D301  # click knows \b as one character
     from .io.sources import open_source
     from .io.targets import check_target
     from .model_rows import label_and_weight, read_labelled

@@ -17,6 +17,7 @@ from .. import (
 from .._fitted.selection import Selection
 from . import options
 from .command import Command
+from .io.formats import STANDARD
 
 if TYPE_CHECKING:
     from .._base import Calibrator
@@ -41,8 +42,10 @@ def show(model: str, max_depth: int | None, as_json: bool) -> None:
     S is a score as log-odds; the probabilities of a node are the softmax of its F, and a node
     with a weight has that weight in the average over the way from the root to a leaf.
     """
+    from .io.targets import check_target
     from .models import read_model
 
+    check_target(STANDARD)
     known = read_model(model)
     found = describe(known)
     if as_json:

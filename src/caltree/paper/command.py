@@ -235,7 +235,7 @@ def _choice(
     chosen = tuple(dict.fromkeys(name.strip() for name in given.split(",") if name.strip()))
     unknown = [name for name in chosen if name not in known]
     if unknown or not chosen:
-        raise click.ClickException(
+        raise click.UsageError(
             f"{option}: {', '.join(unknown) or 'nothing'} is not among {', '.join(known)}; "
             f"give names between commas, or {' or '.join(named)}"
         )

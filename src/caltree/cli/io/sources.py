@@ -9,6 +9,7 @@ import json
 import re
 import sys
 import tempfile
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -34,8 +35,14 @@ _FEWEST_ROWS = 2**10
 _JSON_ROWS = 2**14
 _BLOCK = 2**22
 """Bytes of a block of CSV."""
+_SHOWN = 60
+"""Bytes of a wrong row that are shown."""
 _QUOTED = re.compile(rb'(?<![^,\r\n])"(?:[^"]+|"")*(?:"|\Z)')
 """A quoted field, which may not be closed yet."""
+
+
+class _OpenQuoteError(ValueError):
+    """CSV ends within quotes; the message is the beginning of the row."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +111,8 @@ def _binary(path: str) -> Iterator[Stream]:
         with open(path, "rb") as file:
             yield file
         return
+    if sys.stdin is None:
+        raise UnreadableError("it is closed; give the name of a file")
     # Gives the bytes that have come in, without waiting for a full buffer.
     raw: Any = getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
     stream: Stream = io.BufferedReader(raw, _BUFFER)
@@ -191,10 +200,15 @@ def _csv(stream: Stream, stack: ExitStack) -> Opened:
 
 def _csv_batches(stream: Stream, schema: Any) -> Iterator[Any]:
     first_row = 1
-    for block in whole_lines(stream):
-        table = _parse_csv(block, schema, first_row)
-        yield from _slice(table.to_batches())
-        first_row += table.num_rows
+    try:
+        for block in whole_lines(stream):
+            table = _parse_csv(block, schema, first_row)
+            yield from _slice(table.to_batches())
+            first_row += table.num_rows
+    except _OpenQuoteError as error:
+        raise UnreadableError(
+            f"row {first_row} opens a quote that is never closed; close it: {error}"
+        ) from None
 
 
 def _parse_csv(block: bytes, schema: Any, first_row: int) -> Any:
@@ -239,8 +253,19 @@ def whole_lines(stream: Stream) -> Iterator[bytes]:
                 yield bytes(rest[:end])
                 del rest[:end]
             wanted = len(rest) + _BLOCK
+    quoted = _last_quoted(rest)
+    if quoted is not None and quoted.group().count(b'"') % 2:
+        end = _end_of_rows(rest[: quoted.start()])
+        if rest[:end].strip():
+            yield bytes(rest[:end])
+        raise _OpenQuoteError(rest[end : end + _SHOWN].decode("utf-8", "replace"))
     if rest.strip():
         yield bytes(rest)
+
+
+def _last_quoted(text: bytearray) -> re.Match[bytes] | None:
+    found = deque(_QUOTED.finditer(text) if b'"' in text else (), maxlen=1)
+    return found[0] if found else None
 
 
 def _end_of_rows(text: bytearray) -> int:
@@ -269,7 +294,13 @@ def _header(stream: Stream) -> tuple[str, ...]:
         raise UnreadableError(
             "it is not text in UTF-8; convert it, or say what it is with --format"
         ) from None
-    return tuple(next(csv.reader(io.StringIO(text, newline=""), strict=True), []))
+    try:
+        return tuple(next(csv.reader(io.StringIO(text, newline=""), strict=True), []))
+    except csv.Error as error:
+        raise UnreadableError(
+            f"the line with the names of the columns is wrong ({error}); does it open a quote "
+            f"that is never closed? {text[:_SHOWN]}"
+        ) from None
 
 
 def _jsonl(stream: Stream, stack: ExitStack) -> Opened:

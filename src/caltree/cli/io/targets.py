@@ -14,6 +14,8 @@ from .formats import STANDARD, Format
 def check_target(path: str, *inputs: str | None) -> None:
     """Refuse a path that cannot be written to, and one that is read."""
     if path == STANDARD:
+        if sys.stdout is None:
+            raise CommandError("cannot write standard output: it is closed; give a file")
         return
     if Path(path).is_dir():
         raise CommandError(f"cannot write {path}: it is a folder; give the name of a file")
