@@ -224,7 +224,7 @@ def test_wrong_rows_are_named(complaint, visits, frame, options, message, tmp_pa
         (["--calibrator", "isotonic", "--score-type", "logit"], "isotonic has no --score-type"),
         (["--holdout", "0", "--report", "r.html"], "--report is about rows held out; give"),
         (["--report", "r.txt"], "the name of a report must end in .html, got r.txt"),
-        (["--scores", ","], "Invalid value for '--scores': give names between commas"),
+        (["--scores", ","], "Invalid value for '--scores': it names nothing; give names between"),
         (["--calibrator", "best"], "Invalid value for '--calibrator': 'best' is not one of"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -239,3 +239,25 @@ def test_a_type_that_is_neither_number_nor_text_is_named(complaint, visits, tmp_
     write(visits.assign(day=pd.Timestamp("2020-01-01")), tmp_path / "s.parquet")
     line = complaint("fit", "s.parquet", "--out", "m.json")
     assert "the column 'day' is of type timestamp" in line and line.endswith("or leave it out")
+
+
+@pytest.mark.parametrize(
+    "exclude",
+    [
+        ["--exclude", "zip", "--exclude", "age, in years", "--exclude", "member"],
+        ["--exclude", "zip,member", "--exclude", '"age, in years"'],
+        ["--exclude", 'zip,"age, in years", member'],
+    ],
+)
+def test_lists_may_be_repeated_and_names_may_have_commas(run, complaint, visits, exclude, tmp_path):
+    write(visits.rename(columns={"age": "age, in years"}), tmp_path / "scored.csv")
+    if '"' not in "".join(exclude):
+        line = complaint("fit", "scored.csv", *exclude, "--out", "m.json")
+        assert line == (
+            "scored.csv lacks the columns age, in years; it has channel, "
+            '"age, in years", member, zip, p_yes, y'
+        )
+        return
+    assert run("fit", "scored.csv", *exclude, "--out", "m.json").exit_code == 0
+    assert json.loads((tmp_path / "m.json").read_text())["columns"]["attributes"] == ["channel"]
+    assert "NAMES are one name or several" in run("fit", "--help").stdout

@@ -29,6 +29,7 @@ def shell(tmp_path, model):
 
 
 CLOSED = "caltree: error: cannot write standard output: it is closed; give a file\n"
+NO_INPUT = "caltree: error: cannot read standard input: it is closed; give the name of a file\n"
 FULL = (
     "caltree: error: cannot write standard output: No space left on device; make room or choose "
     "another place\n"
@@ -44,10 +45,7 @@ FULL = (
         ("$C evaluate model.json new.csv >&-", (1, CLOSED)),
         (
             "$C apply model.json - --out o.csv <&-",
-            (
-                1,
-                "caltree: error: cannot read standard input: it is closed; give the name of a file\n",
-            ),
+            (1, NO_INPUT),
         ),
         ("$C show model.json >/dev/full", (1, FULL)),
         ("$C evaluate model.json new.csv --json >/dev/full", (1, FULL)),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
+from .._options import ABOUT_NAMES
 from . import options
 from .command import Command
 from .io.formats import STANDARD, STREAM, Format, format_of_path
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, epilog=ABOUT_NAMES)
 @options.model_argument
 @options.table_argument
 @click.option("--out", metavar="FILE", required=True, help="Where to write the table; - is stdout.")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from .._options import list_names
 from .errors import CommandError
 
 LABEL_NAMES = ("label", "target", "class", "y")
@@ -55,13 +56,6 @@ class Columns:
         return cls(**{**stored, **lists})
 
 
-def names_between_commas(given: str | None) -> tuple[str, ...] | None:
-    """The names that an option lists, each once."""
-    if given is None:
-        return None
-    return tuple(dict.fromkeys(name.strip() for name in given.split(",") if name.strip()))
-
-
 def guess_label(columns: Sequence[str], file: str) -> str:
     """The one column whose name says that it is the label."""
     found = [name for name in columns if name.lower() in LABEL_NAMES]
@@ -98,9 +92,10 @@ def check_order(scores: Sequence[str], classes: Sequence[Any]) -> None:
             at = {label: scores[start + place] for place, label in enumerate(block)}
             ordered = [*scores[:start], *(at[label] for label in labels), *scores[start:]]
             ordered = [*ordered[: start + n_classes], *scores[start + n_classes :]]
+            given, right = list_names(scores, ","), list_names(ordered, ",")
             raise CommandError(
-                f"--scores {','.join(scores)} is not in the order of the classes "
-                f"{', '.join(labels)}; give --scores {','.join(ordered)}"
+                f"--scores {given} is not in the order of the classes {', '.join(labels)}; give "
+                f"--scores {right}"
             )
 
 
@@ -135,5 +130,5 @@ def _guess_error(
     why = f"it could be {' or '.join(found)}" if found else "no name says so"
     return CommandError(
         f"cannot tell which {which} of {file} {what} ({why}); give {option}: the columns are "
-        f"{', '.join(columns)}"
+        f"{list_names(columns)}"
     )

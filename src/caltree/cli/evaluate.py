@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .._options import ABOUT_NAMES
 from ..metrics import brier_score, expected_calibration_error, log_loss, rmse
 from . import options
 from .command import Command
@@ -25,7 +26,7 @@ _METRICS = {
 Figures = dict[str, dict[str, float]]
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, epilog=ABOUT_NAMES)
 @options.model_argument
 @options.table_argument
 @options.label_of_model

@@ -16,6 +16,7 @@ from .. import (
     PublishedCalibrationTree,
 )
 from .._inputs.scores import ScoreKind
+from .._options import ABOUT_NAMES, names_option
 from . import options
 from .columns import (
     GUESSES,
@@ -61,14 +62,14 @@ Examples:
 """
 
 
-@click.command(cls=Command, help=_HELP)
+@click.command(cls=Command, help=_HELP, epilog=ABOUT_NAMES)
 @options.table_argument
 @click.option("--out", metavar="FILE", required=True, help="Where to write the model; - is stdout.")
 @click.option("--label", metavar="NAME", help="The column of the label.")
-@options.names_option("--scores", "The columns of the scores between commas.")
-@options.names_option("--attributes", "The columns of the attributes; by default all others.")
-@options.names_option("--exclude", "Columns that are no attributes, such as identifiers.")
-@options.names_option("--categorical", "Attributes whose numbers are names of something.")
+@names_option("--scores", "The columns of the scores.")
+@names_option("--attributes", "The columns of the attributes; by default all others.")
+@names_option("--exclude", "Columns that are no attributes, such as identifiers.")
+@names_option("--categorical", "Attributes whose numbers are names of something.")
 @click.option(
     "--weight", metavar="NAME", help="The column that says how many rows each row counts for."
 )

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from .._inputs.arrays import Floats
 from .._inputs.scores import ScoreKind
+from .._options import list_names
 from .columns import Columns
 from .errors import CommandError, reading, working
 from .io.convert import Where, as_learned, known_labels, scores, weights
@@ -134,7 +135,7 @@ def label_and_weight(
     if label is None:
         raise CommandError(
             f"the model does not say which column is the label; give --label: {source.name} has "
-            f"{', '.join(source.columns)}"
+            f"{list_names(source.columns)}"
         )
     if weight is None and columns.weight in source.columns:
         weight = columns.weight

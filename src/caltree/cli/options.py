@@ -2,29 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import click
 
-from .columns import names_between_commas
+from .._options import Decorator, names_option
 from .io.formats import CHOICES
-
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-
-
-def _names(
-    context: click.Context, option: click.Parameter, given: str | None
-) -> tuple[str, ...] | None:
-    names = names_between_commas(given)
-    if names == ():
-        raise click.BadParameter("give names between commas", context, option)
-    return names
-
-
-def names_option(name: str, text: str) -> Decorator:
-    """An option of names between commas."""
-    return click.option(name, callback=_names, metavar="NAMES", help=text)
 
 
 def format_option(name: str, of: str) -> Decorator:
@@ -34,11 +15,11 @@ def format_option(name: str, of: str) -> Decorator:
 
 
 scores_of_model = names_option(
-    "--scores", "The columns of the scores between commas, if not named as those of the fit."
+    "--scores", "The columns of the scores, if not named as those of the fit."
 )
 attributes_of_model = names_option(
     "--attributes",
-    "The columns of the attributes between commas, in the order of the fit, if not named alike.",
+    "The columns of the attributes, in the order of the fit, if not named alike.",
 )
 label_of_model = click.option(
     "--label", metavar="NAME", help="The column of the label, if not named as that of the fit."

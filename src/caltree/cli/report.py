@@ -7,12 +7,13 @@ from typing import Any
 
 import click
 
+from .._options import ABOUT_NAMES
 from . import options
 from .command import Command
 from .errors import usage_error, working, writing
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, epilog=ABOUT_NAMES)
 @options.model_argument
 @options.table_argument
 @click.option("--out", metavar="FILE", required=True, help="Where to write the page, an HTML file.")

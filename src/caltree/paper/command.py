@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .._fitted.files import write_atomically
+from .._options import ABOUT_NAMES, names_option
 
 if TYPE_CHECKING:
     from .experiment import Done, Plan
@@ -63,19 +64,11 @@ _store_option = click.option(
 )
 
 
-@paper.command()
-@click.option(
-    "--datasets",
-    default="small",
-    show_default=True,
-    help="Names between commas, 'small' or 'all'.",
-)
-@click.option("--learners", default="all", show_default=True, help="Names between commas.")
-@click.option(
-    "--calibrators",
-    default="none,pct,platt,isotonic",
-    show_default=True,
-    help="Names between commas, or 'all'.",
+@paper.command(epilog=ABOUT_NAMES)
+@names_option("--datasets", "Data sets, 'small' or 'all'.", default=["small"])
+@names_option("--learners", "Base learners, or 'all'.", default=["all"])
+@names_option(
+    "--calibrators", "Calibrators, or 'all'.", default=["none", "pct", "platt", "isotonic"]
 )
 @click.option("--runs", type=click.IntRange(1), default=10, show_default=True)
 @click.option("--folds", type=click.IntRange(2), default=10, show_default=True)
@@ -85,7 +78,13 @@ _store_option = click.option(
 @click.option("--quiet", is_flag=True, help="Say nothing but errors.")
 @_data_dir_option
 @_store_option
-def run(datasets: str, learners: str, calibrators: str, path: Path, **options: Any) -> None:
+def run(
+    datasets: tuple[str, ...],
+    learners: tuple[str, ...],
+    calibrators: tuple[str, ...],
+    path: Path,
+    **options: Any,
+) -> None:
     """Carry out folds and store their results; what is there already is not done again.
 
     Killed at any moment, it goes on where it was; two of them may share one file.
@@ -227,19 +226,23 @@ def figures(output: Path, ending: str, data_dir: str | None) -> None:
 
 
 def _choice(
-    option: str, given: str, known: tuple[str, ...], sets: dict[str, tuple[str, ...]] | None = None
+    option: str,
+    given: tuple[str, ...],
+    known: tuple[str, ...],
+    sets: dict[str, tuple[str, ...]] | None = None,
 ) -> tuple[str, ...]:
     named = {"all": known, **(sets or {})}
-    if given in named:
-        return named[given]
-    chosen = tuple(dict.fromkeys(name.strip() for name in given.split(",") if name.strip()))
-    unknown = [name for name in chosen if name not in known]
-    if unknown or not chosen:
-        raise click.UsageError(
-            f"{option}: {', '.join(unknown) or 'nothing'} is not among {', '.join(known)}; "
-            f"give names between commas, or {' or '.join(named)}"
+    if len(given) == 1 and given[0] in named:
+        return named[given[0]]
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        raise click.BadParameter(
+            f"{', '.join(unknown)} is not among {', '.join(known)}; give names of these, or "
+            f"{' or '.join(named)}",
+            click.get_current_context(),
+            param_hint=f"'{option}'",
         )
-    return chosen
+    return given
 
 
 @contextmanager

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from ..._options import list_names
 from ..errors import CommandError, UnreadableError, reading
 from .formats import STANDARD, STREAM, format_of_bytes, format_of_path, is_compressed
 
@@ -72,9 +73,8 @@ class Source:
         missing = [name for name in names if name not in self.columns]
         if missing:
             lacks = "the column" if len(missing) == 1 else "the columns"
-            raise CommandError(
-                f"{self.name} lacks {lacks} {', '.join(missing)}; it has {', '.join(self.columns)}"
-            )
+            has = list_names(self.columns)
+            raise CommandError(f"{self.name} lacks {lacks} {list_names(missing)}; it has {has}")
 
     def rows(self) -> Iterator[tuple[int, Any]]:
         """The batches, each with the number of its first row; an empty one if there is no row."""
