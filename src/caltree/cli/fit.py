@@ -8,13 +8,6 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from .. import (
-    CalibrationForest,
-    CalibrationTree,
-    IsotonicScaling,
-    PlattScaling,
-    PublishedCalibrationTree,
-)
 from .._inputs.scores import ScoreKind
 from .._options import ABOUT_NAMES, names_option
 from . import options
@@ -32,13 +25,13 @@ from .errors import CommandError, usage_error, working
 from .evaluate import as_table, measure
 from .io.targets import check_target
 from .models import write_model
+from .parameters import CALIBRATORS, describe_parameters, make_calibrator
 from .report import check_report, write_report
 
 if TYPE_CHECKING:
     from .io.sources import Source
     from .model_rows import LabelledRows
 
-CALIBRATORS = ("tree", "forest", "platt", "isotonic", "published")
 _DEFAULT_HOLDOUT = 0.2
 
 _HELP = f"""Fit a calibrator to the scores in TABLE and write it to a file.
@@ -62,7 +55,7 @@ Examples:
 """
 
 
-@click.command(cls=Command, help=_HELP, epilog=ABOUT_NAMES)
+@click.command(cls=Command, help=_HELP, epilog=f"{ABOUT_NAMES}\n{describe_parameters()}")
 @options.table_argument
 @click.option("--out", metavar="FILE", required=True, help="Where to write the model; - is stdout.")
 @click.option("--label", metavar="NAME", help="The column of the label.")
@@ -76,7 +69,7 @@ Examples:
 @click.option(
     "--calibrator",
     "kind",
-    type=click.Choice(CALIBRATORS),
+    type=click.Choice(list(CALIBRATORS)),
     default="tree",
     show_default=True,
     help="published: the tree of the paper, to the digit.",
@@ -92,6 +85,13 @@ Examples:
     "--scoring",
     type=click.Choice(["rmse", "log_loss"]),
     help="The loss by which a tree or forest chooses; rmse by default.",
+)
+@click.option(
+    "--param",
+    "params",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Set a parameter of the calibrator; may be given more than once. They are listed below.",
 )
 @click.option(
     "--random-state",
@@ -142,6 +142,7 @@ class Request:
     kind: str
     score_type: str
     scoring: str | None
+    params: tuple[str, ...]
     random_state: int | None
     holdout: float
     report: str | None
@@ -159,10 +160,10 @@ def carry_out(request: Request) -> None:
     if request.report is not None:
         check_report(request.report)
         check_target(request.report, request.table, request.out)
+    calibrator = make_calibrator(request.kind, _parameters(request), request.params)
     with open_source(request.table, request.format) as source:
         columns, rows = read_training(request, source)
     fitted_to, held_out = _split(rows, request)
-    calibrator = make_calibrator(request, columns)
     with busy("Fitting ...", quiet=request.quiet), working(f"fit to {source.name}"):
         calibrator.fit(
             fitted_to.table, fitted_to.y, fitted_to.scores, sample_weight=fitted_to.weights
@@ -209,22 +210,16 @@ def read_training(request: Request, source: Source) -> tuple[Columns, LabelledRo
     return columns, LabelledRows(_attributes(request, columns, source, batch), y, matrix, weights)
 
 
-def make_calibrator(request: Request, columns: Columns) -> Any:
-    """The calibrator that was asked for, unfitted."""
-    shared: dict[str, Any] = {"score_type": request.score_type, "n_jobs": request.n_jobs or -1}
+def _parameters(request: Request) -> dict[str, Any]:
+    """The parameters that have an option of their own."""
+    found: dict[str, Any] = {"score_type": request.score_type, "n_jobs": request.n_jobs or -1}
     if request.scoring is not None:
-        shared["scoring"] = request.scoring
+        found["scoring"] = request.scoring
     if request.categorical is not None:
-        shared["categorical_features"] = list(request.categorical)
+        found["categorical_features"] = list(request.categorical)
     seed = request.random_state
-    if request.kind == "platt":
-        return PlattScaling(score_type=shared["score_type"])
-    if request.kind == "isotonic":
-        return IsotonicScaling()
-    if request.kind == "forest":
-        return CalibrationForest(random_state=seed or 0, **shared)
-    make = PublishedCalibrationTree if request.kind == "published" else CalibrationTree
-    return make(random_state=seed, **shared)
+    found["random_state"] = seed or 0 if request.kind == "forest" else seed
+    return found
 
 
 def _columns(request: Request, source: Source, label: str, scores: tuple[str, ...]) -> Columns:
