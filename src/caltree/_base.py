@@ -12,8 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from ._fitted import storage
 from ._fitted.fingerprint import Fingerprint, calibration_hashes
 from ._fitted.json_values import check_width, read_score_type
-from ._inputs.arrays import Floats
-from ._inputs.scores import ScoreType
+from ._inputs.arrays import Floats, Mask
+from ._inputs.parameters import check_choice
+from ._inputs.scores import ON_BAD_ROWS, ScoreType, as_score_matrix, replace_bad_rows
 from ._inputs.training_rows import TrainingRows, check_training_rows
 
 if TYPE_CHECKING:
@@ -219,6 +220,15 @@ class Calibrator(BaseEstimator):
         return check_training_rows(
             X, y, scores, sample_weight, score_type, weights_count_rows=self._weights_count_rows
         )
+
+    def _read_scores(
+        self, scores: Any, n_rows: int | None, on_bad_rows: str, *, one_column_will_do: bool
+    ) -> tuple[Floats, Mask | None]:
+        """Check scores to calibrate; also tell which rows are bad, if these are no error."""
+        error = check_choice("on_bad_rows", on_bad_rows, ON_BAD_ROWS) == "error"
+        matrix = as_score_matrix(scores, n_rows, len(self.classes_), finite=error)
+        self._check_width(matrix, one_column_will_do=one_column_will_do)
+        return (matrix, None) if error else replace_bad_rows(matrix, self.score_type_)
 
     def _check_width(self, matrix: Floats, *, one_column_will_do: bool) -> None:
         """Refuse another number of scores than in training.

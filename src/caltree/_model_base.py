@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -71,7 +71,9 @@ class AttributeCalibrator(Calibrator):
         """Fit to checked rows."""
         raise NotImplementedError
 
-    def predict_proba(self, X: Any, scores: Any) -> Floats:
+    def predict_proba(
+        self, X: Any, scores: Any, *, on_bad_rows: Literal["error", "nan"] = "error"
+    ) -> Floats:
         """Predict calibrated probabilities.
 
         Parameters
@@ -80,6 +82,9 @@ class AttributeCalibrator(Calibrator):
             The attributes, as for `fit`.
         scores : array-like
             The scores of the classifier for these rows, as for `fit`.
+        on_bad_rows : {"error", "nan"}, default="error"
+            What to do with rows that have a score that is missing, infinite or, of probabilities,
+            not from 0 to 1: raise a ValueError, or give them NaN for every class.
 
         Returns
         -------
@@ -88,8 +93,16 @@ class AttributeCalibrator(Calibrator):
         """
         check_is_fitted(self)
         matrix = self.model_.attributes.encode(X)
-        given = as_score_matrix(scores, len(matrix), len(self.classes_))
-        self._check_width(given, one_column_will_do=not self.scores_are_published)
+        given, bad = self._read_scores(
+            scores, len(matrix), on_bad_rows, one_column_will_do=not self.scores_are_published
+        )
+        probabilities = self._predict(matrix, given)
+        if bad is not None:
+            probabilities[bad] = np.nan
+        return probabilities
+
+    def _predict(self, matrix: Floats, given: Floats) -> Floats:
+        """Calibrated probabilities of encoded attributes and checked scores."""
         kind = self._score_kind()
         weight = self.model_.uncalibrated_weight
         if weight == 1.0:

@@ -18,7 +18,6 @@ from ._inputs.parameters import check_choice
 from ._inputs.scores import (
     SCORE_TYPES,
     ScoreKind,
-    as_score_matrix,
     log_odds,
     normalize_rows,
 )
@@ -64,7 +63,9 @@ class _GlobalCalibrator(Calibrator):
         self._set_rows(FittedRows.of(rows, take_fingerprint(rows)))
         return self
 
-    def predict_proba(self, X: Any, scores: Any) -> Floats:
+    def predict_proba(
+        self, X: Any, scores: Any, *, on_bad_rows: Literal["error", "nan"] = "error"
+    ) -> Floats:
         """Calibrated probabilities.
 
         Parameters
@@ -73,6 +74,9 @@ class _GlobalCalibrator(Calibrator):
             Ignored.
         scores : array-like
             The scores of the classifier, as for `fit`.
+        on_bad_rows : {"error", "nan"}, default="error"
+            What to do with rows that have a score that is missing, infinite or, of probabilities,
+            not from 0 to 1: raise a ValueError, or give them NaN for every class.
 
         Returns
         -------
@@ -81,9 +85,11 @@ class _GlobalCalibrator(Calibrator):
         """
         check_is_fitted(self)
         n_rows = None if X is None else count_rows(X, "X")
-        matrix = as_score_matrix(scores, n_rows, len(self.classes_))
-        self._check_width(matrix, one_column_will_do=True)
-        return self._calibrate(matrix)
+        matrix, bad = self._read_scores(scores, n_rows, on_bad_rows, one_column_will_do=True)
+        probabilities = self._calibrate(matrix)
+        if bad is not None:
+            probabilities[bad] = np.nan
+        return probabilities
 
     def _check_parameters(self) -> None:
         check_choice("score_type", getattr(self, "score_type", "auto"), SCORE_TYPES)

@@ -292,3 +292,30 @@ def test_numbers_that_are_all_different_get_no_dictionary(run, model, new):
     columns = [group.column(j) for j in range(group.num_columns)]
     has = {column.path_in_schema: column.has_dictionary_page for column in columns}
     assert has["few"] and has["channel"] and not has["p_yes"] and not has["calibrated_yes"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl", "arrow"])
+@pytest.mark.parametrize("out", ["csv", "parquet", "jsonl"])
+def test_bad_rows_may_pass_as_null(run, complaint, model, new, ending, out, tmp_path):
+    write(new, tmp_path / f"right.{ending}")
+    assert run("apply", model, f"right.{ending}", "--out", f"right-{out}.{out}").exit_code == 0
+    new.loc[[4, 9], "p_yes"] = [np.nan, 1.5]
+    write(new, tmp_path / f"wrong.{ending}")
+    line = complaint("apply", model, f"wrong.{ending}", "--out", f"o.{out}")
+    assert (
+        "holds no score in row 5; drop such rows or fill in a finite number; caltree appl" in line
+    )
+    options = ["--on-bad-row", "null"]
+    result = run("apply", model, f"wrong.{ending}", "--out", f"o.{out}", *options)
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == (
+        f"caltree: warning: 2 of {len(new):,} rows have no probabilities: their score is missing, "
+        "infinite or no probability; the first is row 5\n"
+        f"{len(new) - 2:,} rows calibrated: o.{out}\n"
+    )
+    found, right = read(f"o.{out}"), read(f"right-{out}.{out}")
+    for name in ("calibrated_no", "calibrated_yes"):
+        assert found[name].isna().to_numpy().nonzero()[0].tolist() == [4, 9]
+        assert found[name].drop([4, 9]).tolist() == right[name].drop([4, 9]).tolist()
+    if out == "parquet":
+        assert pq.read_table(f"o.{out}")["calibrated_yes"].null_count == 2

@@ -15,6 +15,7 @@ from .parameters import check_choice
 
 ScoreType: TypeAlias = Literal["probability", "logit", "margin"]
 
+ON_BAD_ROWS = ("error", "nan")
 SCORE_TYPES: tuple[Literal["auto"] | ScoreType, ...] = ("auto", "probability", "logit", "margin")
 _SUM_TOLERANCE = 1e-3
 # Beyond this only the sign of a score means anything; its square is still a finite number.
@@ -34,12 +35,14 @@ def as_score_matrix(
     n_classes: int,
     keep: Mask | None = None,
     of: str = "X",
+    *,
+    finite: bool = True,
 ) -> Floats:
     """Check scores and make a matrix of them, without a copy if they are float64 already.
 
     They have one column for the second of two classes, or one column a class for each of several
     classifiers side by side. None allows any number of rows; `of` is the argument with that
-    number, for messages. Rows outside of `keep` are dropped.
+    number, for messages. Rows outside of `keep` are dropped. Without `finite` any number will do.
     """
     array = _as_array(scores)
     if array.ndim == 1:
@@ -59,7 +62,8 @@ def as_score_matrix(
             f"give {one}one column a class (or a multiple for several classifiers)"
         )
     matrix = _as_numbers(array)
-    _check_finite(matrix, keep)
+    if finite:
+        _check_finite(matrix, keep)
     return matrix if keep is None else matrix[keep]
 
 
@@ -219,6 +223,20 @@ def check_probabilities(matrix: Floats) -> None:
         f"scores contains {matrix[row, column]} in row {row}, column {column}, which is not a "
         "probability; use score_type='logit' or 'margin' if the scores are not probabilities"
     )
+
+
+def replace_bad_rows(matrix: Floats, score_type: ScoreType) -> tuple[Floats, Mask | None]:
+    """Zeros for rows with a score that is missing, infinite or not a probability; and which.
+
+    None says that there are no such rows.
+    """
+    wrong = ~np.isfinite(matrix)
+    if score_type == "probability":
+        wrong |= (matrix < 0.0) | (matrix > 1.0)
+    bad: Mask = np.asarray(wrong.any(axis=1))
+    if not bad.any():
+        return matrix, None
+    return np.where(bad[:, np.newaxis], 0.0, matrix), bad
 
 
 def _as_array(scores: Any) -> npt.NDArray[Any]:

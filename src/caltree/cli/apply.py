@@ -20,6 +20,14 @@ from .io.formats import STANDARD, STREAM, Format, format_of_path
     show_default=True,
     help="Prefix of the names of the new columns; the class follows.",
 )
+@click.option(
+    "--on-bad-row",
+    type=click.Choice(["error", "null"]),
+    default="error",
+    show_default=True,
+    help="What to do with a row whose score is missing, infinite or, of probabilities, not from 0 "
+    "to 1: stop, or leave its probabilities empty (null) and count it.",
+)
 @options.scores_of_model
 @options.attributes_of_model
 @options.input_format
@@ -31,6 +39,7 @@ def apply(
     table: str,
     out: str,
     prefix: str,
+    on_bad_row: str,
     scores: tuple[str, ...] | None,
     attributes: tuple[str, ...] | None,
     format: str | None,
@@ -63,11 +72,26 @@ def apply(
     with open_source(table, format) as source:
         target = _format_of(out, out_format, source.format)
         check_terminal(out, target)
-        n_rows = calibrate(
-            known, columns, source, out, target, prefix=prefix, n_jobs=n_jobs, quiet=quiet
+        counts = calibrate(
+            known,
+            columns,
+            source,
+            out,
+            target,
+            prefix=prefix,
+            bad_rows_are_null=on_bad_row == "null",
+            n_jobs=n_jobs,
+            quiet=quiet,
+        )
+    if counts.bad:
+        click.echo(
+            f"caltree: warning: {counts.bad:,} of {counts.rows:,} rows have no probabilities: "
+            "their score is missing, infinite or no probability; the first is row "
+            f"{counts.first_bad}",
+            err=True,
         )
     if not quiet:
-        click.echo(f"{n_rows:,} rows calibrated: {out}", err=True)
+        click.echo(f"{counts.rows - counts.bad:,} rows calibrated: {out}", err=True)
 
 
 def _format_of(out: str, given: str | None, source_format: str) -> Format:

@@ -27,19 +27,24 @@ class Inputs:
     model: Model
     columns: Columns
     file: str
+    bad_rows_are_null: bool = False
+    """Whether rows without a usable score get no probabilities, instead of being an error."""
 
     @classmethod
-    def of(cls, model: Model, columns: Columns, source: Source) -> Inputs:
+    def of(
+        cls, model: Model, columns: Columns, source: Source, *, bad_rows_are_null: bool = False
+    ) -> Inputs:
         """Check that the file has what the model needs."""
         source.check(*columns.scores, *columns.attributes)
-        return cls(model, columns, source.name)
+        return cls(model, columns, source.name, bad_rows_are_null)
 
     def scores(self, batch: Any, first_row: int) -> Floats:
         """The scores side by side."""
         names = self.columns.scores
         places = [Where(self.file, name, first_row) for name in names]
         taken_as = self.model.calibrator.score_type_
-        return scores([batch.column(name) for name in names], places, taken_as)
+        given = [batch.column(name) for name in names]
+        return scores(given, places, taken_as, check=not self.bad_rows_are_null)
 
     def convert(self, batch: Any, first_row: int) -> dict[str, Any]:
         """The columns of attributes by name, each of the type that the model learned."""
@@ -69,9 +74,12 @@ class Inputs:
         return table
 
     def probabilities(self, table: Any, scores: Floats) -> Floats:
-        """Calibrated probabilities, one column a class."""
+        """Calibrated probabilities, one column a class; NaN in bad rows."""
+        on_bad_rows = "nan" if self.bad_rows_are_null else "error"
         with working(f"calibrate {self.file}"):
-            found: Floats = self.model.calibrator.predict_proba(table, scores)
+            found: Floats = self.model.calibrator.predict_proba(
+                table, scores, on_bad_rows=on_bad_rows
+            )
         return found
 
 

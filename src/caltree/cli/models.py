@@ -90,7 +90,7 @@ class Model:
         if found is None:
             raise CommandError(
                 f"{self.path} does not say which columns are the attributes; give --attributes, "
-                f"{len(learned.columns)} names"
+                f"{len(learned.columns)} names between commas"
             )
         if len(found) != len(learned.columns):
             raise CommandError(

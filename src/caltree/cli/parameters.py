@@ -75,7 +75,7 @@ def describe_parameters() -> str:
 
 
 def _defaults(kind: str) -> dict[str, Any]:
-    return CALIBRATORS[kind]().get_params()
+    return dict(CALIBRATORS[kind]().get_params())
 
 
 def _settable(kind: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -27,6 +28,24 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+@dataclass
+class Counts:
+    """How many rows there were, and how many of them are bad: they got no probabilities."""
+
+    rows: int = 0
+    bad: int = 0
+    first_bad: int | None = None
+    """The number of the first bad row."""
+
+    def add(self, probabilities: Any) -> None:
+        """Count the next rows by their probabilities of one class."""
+        if probabilities.null_count and self.first_bad is None:
+            missing = probabilities.is_null().to_numpy(zero_copy_only=False)
+            self.first_bad = self.rows + int(missing.argmax()) + 1
+        self.rows += len(probabilities)
+        self.bad += probabilities.null_count
+
+
 def calibrate(
     model: Model,
     columns: Columns,
@@ -35,16 +54,17 @@ def calibrate(
     target: Format,
     *,
     prefix: str,
+    bad_rows_are_null: bool,
     n_jobs: int | None,
     quiet: bool,
-) -> int:
-    """Write the rows of a source with their probabilities, and return the number of rows."""
-    inputs = Inputs.of(model, columns, source)
+) -> Counts:
+    """Write the rows of a source with their probabilities, and count them."""
+    inputs = Inputs.of(model, columns, source, bad_rows_are_null=bad_rows_are_null)
     names = [f"{prefix}{label}" for label in model.classes]
     _check_new_names(names, source)
     if "n_jobs" in model.calibrator.get_params():
         model.calibrator.set_params(n_jobs=1)  # the batches are shared out already
-    n_rows = 0
+    counts = Counts()
     with open_sink(out, target) as sink:
         retype = source.is_text and sink.is_typed
 
@@ -57,9 +77,9 @@ def calibrate(
         ):
             for batch in batches:
                 sink.write(batch)
-                n_rows += batch.num_rows
+                counts.add(batch.column(names[0]))
                 advance(batch.num_rows)
-    return n_rows
+    return counts
 
 
 def in_order(
@@ -100,8 +120,8 @@ def _calibrate_batch(
     given = dict(zip(batch.schema.names, batch.columns, strict=True))
     if retype:
         given |= converted
-        given |= dict(zip(inputs.columns.scores, map(pa.array, scores.T), strict=True))
-    columns = [pa.array(np.ascontiguousarray(column)) for column in probabilities.T]
+        given |= dict(zip(inputs.columns.scores, map(_nan_as_null, scores.T), strict=True))
+    columns = [_nan_as_null(column) for column in probabilities.T]
     arrays = [*given.values(), *columns]
     fields = [
         field.with_type(array.type) for field, array in zip(batch.schema, arrays, strict=False)
@@ -109,3 +129,7 @@ def _calibrate_batch(
     fields += [pa.field(name, pa.float64()) for name in names]
     schema = pa.schema(fields, metadata=batch.schema.metadata)
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _nan_as_null(values: Any) -> Any:
+    return pa.array(np.ascontiguousarray(values), from_pandas=True)

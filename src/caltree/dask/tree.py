@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from operator import itemgetter
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import dask
 import numpy as np
@@ -15,7 +15,8 @@ from .. import tree
 from .._base import FittedRows
 from .._histogram.engine import HistogramEngine
 from .._inputs.folds import deal_by_number, folds_by_number
-from .._inputs.parameters import check_count
+from .._inputs.parameters import check_choice, check_count
+from .._inputs.scores import ON_BAD_ROWS
 from .._training.fit_tree import fit_tree
 from .collections import current_client, lazy_matrix, partitions, zip_rows
 from .pool import DaskPool, hold, merge
@@ -109,7 +110,9 @@ class CalibrationTree(tree.CalibrationTree):
         self._set_fitted_tree(fit_tree(engine, settings), fitted_rows)
         return self
 
-    def predict_proba(self, X: Any, scores: Any) -> Any:
+    def predict_proba(
+        self, X: Any, scores: Any, *, on_bad_rows: Literal["error", "nan"] = "error"
+    ) -> Any:
         """Calibrated probabilities, lazily if the rows are Dask's.
 
         Parameters
@@ -118,6 +121,9 @@ class CalibrationTree(tree.CalibrationTree):
             The attributes, as for `fit`.
         scores : dask array, series or dataframe, or array-like
             The scores of the classifier for these rows, as for `fit`.
+        on_bad_rows : {"error", "nan"}, default="error"
+            What to do with rows that have a score that is missing, infinite or, of probabilities,
+            not from 0 to 1: raise a ValueError, or give them NaN for every class.
 
         Returns
         -------
@@ -125,11 +131,12 @@ class CalibrationTree(tree.CalibrationTree):
             One column a class, in the order of `classes_`.
         """
         if not is_dask_collection(X):
-            return super().predict_proba(X, scores)
+            return super().predict_proba(X, scores, on_bad_rows=on_bad_rows)
+        check_choice("on_bad_rows", on_bad_rows, ON_BAD_ROWS)
         check_is_fitted(self)
         local = dask.delayed(self.to_local(), pure=True)
         rows = zip_rows(partitions(X=X, scores=scores), "X", "scores")
-        pairs = [(*some, local) for some in rows]
+        pairs = [(*some, local, on_bad_rows) for some in rows]
         return lazy_matrix(_probabilities, pairs, X, len(self.classes_))
 
     def apply(self, X: Any) -> Any:
@@ -187,8 +194,10 @@ def _each(client: Client, several: list[Future], item: int) -> list[Future]:
     return items
 
 
-def _probabilities(X: Any, scores: Any, local: tree.CalibrationTree) -> Any:
-    return local.predict_proba(X, scores)
+def _probabilities(
+    X: Any, scores: Any, local: tree.CalibrationTree, on_bad_rows: Literal["error", "nan"]
+) -> Any:
+    return local.predict_proba(X, scores, on_bad_rows=on_bad_rows)
 
 
 def _leaves(X: Any, local: tree.CalibrationTree) -> Any:

@@ -17,6 +17,9 @@ from ..errors import CommandError
 
 _MISSING = pa.array(["", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "None"])
 """Texts that stand for a missing number; among text only an empty field is missing."""
+_BAD_SCORE = (
+    "drop such rows or fill in a finite number; caltree apply can pass them as null (--on-bad-row)"
+)
 _TRUTH = {"true": True, "false": False}
 
 
@@ -157,15 +160,22 @@ def known_labels(column: Any, classes: Sequence[Any], where: Where) -> npt.NDArr
     return np.asarray(found.astype(known.dtype))
 
 
-def scores(columns: Sequence[Any], places: Sequence[Where], score_type: str) -> Floats:
-    """The scores side by side: none missing, none infinite, probabilities from 0 to 1."""
+def scores(
+    columns: Sequence[Any], places: Sequence[Where], score_type: str, *, check: bool = True
+) -> Floats:
+    """The scores side by side: none missing, none infinite, probabilities from 0 to 1.
+
+    Without `check` any number will do, and NaN is a missing one.
+    """
     matrix = np.empty((len(columns[0]), len(columns)), order="F")
     for j, (column, where) in enumerate(zip(columns, places, strict=True)):
         matrix[:, j] = values = numbers(column, where)
+        if not check:
+            continue
         if not np.isfinite(values).all():
             row = int((~np.isfinite(values)).argmax())
             found = "no score" if np.isnan(values[row]) else "an infinite score"
-            raise where.complain(row, found, "drop such rows or fill in a finite number")
+            raise where.complain(row, found, _BAD_SCORE)
         if score_type == "probability" and not _are_probabilities(values):
             row = int(((values < 0.0) | (values > 1.0)).argmax())
             raise where.complain(
