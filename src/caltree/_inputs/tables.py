@@ -155,10 +155,16 @@ def _object_column(values: npt.NDArray[np.object_], where: str, nominal: bool) -
     if kind == "boolean":
         return _spread(Column(present.astype(np.intp), (False, True), declared=True), missing)
     whole = all(issubclass(found, int | np.integer) for found in types)
-    if kind == "number" and not (whole and nominal):
+    if kind == "number":
         numbers = np.full(len(values), np.nan)
-        numbers[~missing] = present
-        return _number_column(numbers, nominal)
+        try:
+            numbers[~missing] = present
+        except OverflowError:
+            raise ValueError(
+                f"{where} has an integer beyond the largest float; leave it out or make it a string"
+            ) from None
+        if not (whole and nominal):
+            return _number_column(numbers, nominal)
     code_of: dict[Category, int] = defaultdict(count().__next__)
     codes = np.fromiter(map(code_of.__getitem__, present), dtype=np.intp)
     plain: Callable[[Any], Category] = str if kind == "string" else int
@@ -203,10 +209,15 @@ def _series_column(series: Any, where: str, nominal: bool) -> Column:
     if isinstance(dtype, nw.Boolean):
         codes = series.drop_nulls().to_numpy().astype(np.intp)
         return _spread(Column(codes, (False, True), declared=True), series.is_null().to_numpy())
-    if dtype.is_integer() and nominal:
-        # Beside a null an integer would become a float and lose digits.
-        column = _number_column(series.drop_nulls().to_numpy(), nominal)
-        return _spread(column, series.is_null().to_numpy())
+    if dtype.is_integer():
+        # Beside a null an integer would become a float and lose digits, which only numbers may; and
+        # Arrow makes no floats of integers beyond 2**53, which numpy rounds.
+        present, missing = series.drop_nulls().to_numpy(), series.is_null().to_numpy()
+        if nominal:
+            return _spread(_number_column(present, nominal), missing)
+        numbers = np.full(len(missing), np.nan)
+        numbers[~missing] = present
+        return Column(numbers)
     if dtype.is_numeric():
         return _number_column(series.cast(nw.Float64).to_numpy(), nominal)
     if isinstance(dtype, nw.String | nw.Categorical | nw.Enum):
