@@ -72,7 +72,7 @@ def test_malformed_columns_are_refused(complaint, stored_model, columns, tmp_pat
     [
         ("nowhere.csv", "cannot read nowhere.csv: No such file or directory; check the path"),
         (".", "cannot read .: Is a directory; give a file"),
-        ("new.doc", "cannot tell the format of new.doc: its name should end in .csv, .parquet, "),
+        ("new.doc", "cannot tell the format of new.doc: its name should end in .csv, .tsv, .parq"),
         ("empty.csv", "cannot read empty.csv: it is empty; there should be a line with the names"),
         ("empty.jsonl", "cannot read empty.jsonl: it is empty; there should be a JSON object a l"),
         ("empty.parquet", "cannot read empty.parquet: Parquet file size is 0 bytes; if it is not "),

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from .._options import ABOUT_NAMES
 from . import options
 from .command import Command
 from .io.formats import STANDARD, STREAM, Format, format_of_path
+
+if TYPE_CHECKING:
+    from .io.sources import Source
 
 
 @click.command(cls=Command, epilog=ABOUT_NAMES)
@@ -31,6 +36,7 @@ from .io.formats import STANDARD, STREAM, Format, format_of_path
 @options.scores_of_model
 @options.attributes_of_model
 @options.input_format
+@options.delimiter
 @options.format_option("--out-format", "--out")
 @options.n_jobs
 @options.quiet
@@ -43,6 +49,7 @@ def apply(
     scores: tuple[str, ...] | None,
     attributes: tuple[str, ...] | None,
     format: str | None,
+    delimiter: str | None,
     out_format: str | None,
     n_jobs: int | None,
     quiet: bool,
@@ -52,7 +59,8 @@ def apply(
     MODEL is a file that caltree fit (or a calibrator's save) wrote. There is one new column a
     class, named calibrated_ and the class, such as calibrated_yes. All other columns stay as they
     are; those of CSV stay text, unless the output has types: then attributes and scores get those
-    that the model learned. Only a few batches of rows are in memory at a time.
+    that the model learned. --delimiter is that of TABLE and, if it is CSV, of --out. Only a few
+    batches of rows are in memory at a time.
 
     Every column is converted to the type that the model learned. An empty field or null is
     missing; among numbers NA, NaN and the like are, too.
@@ -69,8 +77,10 @@ def apply(
     check_target(out, table, model)
     known = read_model(model)
     columns = known.with_columns(scores, attributes)
-    with open_source(table, format) as source:
-        target = _format_of(out, out_format, source.format)
+    with open_source(table, format, delimiter) as source:
+        target = _format_of(out, out_format, source)
+        if delimiter is not None:
+            target = target._replace(delimiter=delimiter)
         check_terminal(out, target)
         counts = calibrate(
             known,
@@ -94,9 +104,9 @@ def apply(
         click.echo(f"{counts.rows - counts.bad:,} rows calibrated: {out}", err=True)
 
 
-def _format_of(out: str, given: str | None, source_format: str) -> Format:
+def _format_of(out: str, given: str | None, source: Source) -> Format:
     """The format of the output; that of standard output is the input's, Arrow as a stream."""
     if out != STANDARD:
         return format_of_path(out, given, "--out-format")
-    name = given or source_format
-    return Format(STREAM if name == "arrow" else name)
+    name = given or source.format
+    return Format(STREAM if name == "arrow" else name, delimiter=source.delimiter)

@@ -19,9 +19,9 @@ _INTERRUPTED = 130
 _SIGNALS = [signal.SIGINT, signal.SIGTERM]
 
 EPILOG = """\
-Files are CSV, Parquet, Arrow or JSON lines, by their ending: .csv, .csv.gz, .parquet, .pq, .arrow,
-.feather, .ipc, .arrows, .jsonl, .ndjson, .jsonl.gz, .ndjson.gz. The name - is standard input or
-output. Rows are counted from 1, without the header.
+Files are CSV, Parquet, Arrow or JSON lines, by their ending: .csv, .tsv, .parquet, .pq, .arrow,
+.feather, .ipc, .arrows, .jsonl, .ndjson; those of text may be followed by .gz. The name - is
+standard input or output. Rows are counted from 1, without the header.
 
 \b
 Exit codes:

@@ -34,6 +34,7 @@ Figures = dict[str, dict[str, float]]
 @options.attributes_of_model
 @options.weight_of_model
 @options.input_format
+@options.delimiter
 @options.as_json
 def evaluate(
     model: str,
@@ -43,6 +44,7 @@ def evaluate(
     attributes: tuple[str, ...] | None,
     weight: str | None,
     format: str | None,
+    delimiter: str | None,
     as_json: bool,
 ) -> None:
     """Measure probabilities before and after calibration.
@@ -63,7 +65,7 @@ def evaluate(
     check_target(STANDARD)
     known = read_model(model)
     columns = known.with_columns(scores, attributes)
-    with open_source(table, format) as source:
+    with open_source(table, format, delimiter) as source:
         found = predict_labelled(known, label_and_weight(columns, source, label, weight), source)
     with working(f"measure {table}"):
         classes = known.calibrator.classes_

@@ -45,8 +45,9 @@ classes (p_a,p_b,p_c for a, b, c), and so on for further classifiers.
 
 {GUESSES}
 Attributes are all other columns. Those of text are nominal, and so are those of true and false. A
-column of CSV is one of numbers if all of its values are numbers; --categorical keeps it text. An
-empty field or null is missing; among numbers NA, NaN and the like are, too.
+column of CSV is one of numbers if all of its values are numbers; --categorical makes it nominal.
+Dates are refused: --exclude leaves them out. An empty field or null is missing; among numbers NA,
+NaN and the like are, too.
 
 \b
 Examples:
@@ -109,6 +110,7 @@ Examples:
 )
 @click.option("--report", metavar="FILE", help="Where to write a page on the rows held out.")
 @options.input_format
+@options.delimiter
 @options.n_jobs
 @options.quiet
 def fit(**given: Any) -> None:
@@ -147,6 +149,7 @@ class Request:
     holdout: float
     report: str | None
     format: str | None
+    delimiter: str | None
     n_jobs: int | None
     quiet: bool
 
@@ -161,7 +164,7 @@ def carry_out(request: Request) -> None:
         check_report(request.report)
         check_target(request.report, request.table, request.out)
     calibrator = make_calibrator(request.kind, _parameters(request), request.params)
-    with open_source(request.table, request.format) as source:
+    with open_source(request.table, request.format, request.delimiter) as source:
         columns, rows = read_training(request, source)
     fitted_to, held_out = _split(rows, request)
     with busy("Fitting ...", quiet=request.quiet), working(f"fit to {source.name}"):
@@ -260,8 +263,8 @@ def _attributes(request: Request, columns: Columns, source: Source, batch: Any) 
     found = {}
     for name in columns.attributes:
         column, where = batch.column(name), Where(source.name, name)
-        if name in (request.categorical or ()) and source.is_text:
-            found[name] = convert.texts(column, where)
+        if name in (request.categorical or ()):
+            found[name] = convert.categories(column, where, is_text=source.is_text)
         elif source.is_text:
             found[name] = convert.guess_type(column, where)
         else:

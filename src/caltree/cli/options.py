@@ -8,6 +8,17 @@ from .._options import Decorator, names_option
 from .io.formats import CHOICES
 
 
+def _one_character(
+    context: click.Context, option: click.Parameter, given: str | None
+) -> str | None:
+    found = "\t" if given in ("tab", r"\t") else given
+    if found is not None and (len(found) != 1 or not found.isascii() or found in '"\r\n'):
+        raise click.BadParameter(
+            f"{given!r} is no delimiter; give one character, such as ';', or tab", context, option
+        )
+    return found
+
+
 def format_option(name: str, of: str) -> Decorator:
     """An option for the format of a file, whatever its name."""
     text = f"The format of {of}, whatever its name."
@@ -31,6 +42,12 @@ weight_of_model = click.option(
     "the table has it.",
 )
 input_format = format_option("--format", "TABLE")
+delimiter = click.option(
+    "--delimiter",
+    callback=_one_character,
+    metavar="CHARACTER",
+    help="The character between the fields of CSV; a comma by default, and in .tsv a tab.",
+)
 quiet = click.option("--quiet", is_flag=True, help="Say nothing but errors and warnings.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
 n_jobs = click.option(

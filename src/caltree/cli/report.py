@@ -23,6 +23,7 @@ from .errors import usage_error, working, writing
 @options.weight_of_model
 @click.option("--title", help="The title of the page; by default the name of the table.")
 @options.input_format
+@options.delimiter
 @options.quiet
 def report(
     model: str,
@@ -34,6 +35,7 @@ def report(
     weight: str | None,
     title: str | None,
     format: str | None,
+    delimiter: str | None,
     quiet: bool,
 ) -> None:
     """Write a page on what the model does to the rows of TABLE.
@@ -55,7 +57,7 @@ def report(
     check_target(out, table, model)
     known = read_model(model)
     columns = known.with_columns(scores, attributes)
-    with open_source(table, format) as source:
+    with open_source(table, format, delimiter) as source:
         rows = read_labelled(known, label_and_weight(columns, source, label, weight), source)
     with busy("Writing the report ...", quiet=quiet):
         write_report(known.calibrator, rows, out, title or Path(table).name)

@@ -21,6 +21,17 @@ _BAD_SCORE = (
     "drop such rows or fill in a finite number; caltree apply can pass them as null (--on-bad-row)"
 )
 _TRUTH = {"true": True, "false": False}
+_ZERO_AND_ONE = {"0": False, "1": True, "0.0": False, "1.0": True}
+_TIME = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?( ?[AaPp][Mm])?( ?(Z|UTC|[+-]\d{2}:?\d{2}))?"
+_DATES = (
+    rf"^\s*((\d{{4}}[-/.]\d{{1,2}}[-/.]\d{{1,2}}|\d{{1,2}}[-/.]\d{{1,2}}[-/.]\d{{4}})"
+    rf"([ T]{_TIME})?|\d{{1,2}}:\d{{2}}:\d{{2}}([.,]\d+)?)\s*$"
+)
+"""Dates with or without a time, and times with seconds."""
+_DECIMAL_COMMA = r"^\s*[+-]?\d+(,\d+)?\s*$"
+
+
+_NO_ATTRIBUTE = "leave it out with --exclude, or turn it into numbers"
 
 
 @dataclass(frozen=True)
@@ -55,13 +66,13 @@ def texts(column: Any, where: Where) -> Any:
     """The values as text, null for missing ones."""
     column = _decode(column)
     kind = column.type
-    if not (_is_text(kind) or _is_number(kind)):
+    if not (_is_text(kind) or _is_number(kind) or pa.types.is_date(kind)):
         raise _wrong_type(kind, where)
     return column.cast(pa.string())
 
 
 def booleans(column: Any, where: Where) -> Any:
-    """The values as truth values; text is "true" or "false" in capitals or not."""
+    """The values as truth values; text is true, false, 1 or 0, in capitals or not."""
     column = _decode(column)
     if not _is_text(column.type):
         found = numbers(column, where)
@@ -69,8 +80,9 @@ def booleans(column: Any, where: Where) -> Any:
         values: list[Any] = [None if np.isnan(value) else bool(value) for value in found]
     else:
         words = [None if word is None else word.strip().lower() for word in column.to_pylist()]
-        wrong = np.array([word is not None and word not in _TRUTH for word in words], dtype=bool)
-        values = [None if word is None else _TRUTH.get(word) for word in words]
+        known: dict[str | None, bool | None] = {**_TRUTH, **_ZERO_AND_ONE, None: None}
+        wrong = np.array([word not in known for word in words], dtype=bool)
+        values = [known.get(word) for word in words]
     if wrong.any():
         row = int(wrong.argmax())
         raise where.complain(row, repr(column[row].as_py()), "it should be true or false")
@@ -82,7 +94,7 @@ def as_learned(column: Any, attribute: Attribute, where: Where) -> Any:
     categories = attribute.categories
     if categories is None:
         is_ready = pa.types.is_floating(column.type) or pa.types.is_integer(column.type)
-        return column if is_ready else pa.array(numbers(column, where))
+        return column if is_ready else pa.array(_numbers_or_truth(column, where))
     return as_kind(column, categories, where)
 
 
@@ -98,14 +110,39 @@ def as_kind(column: Any, like: Sequence[Any], where: Where) -> Any:
     return pa.array(numbers(column, where))
 
 
+def _numbers_or_truth(column: Any, where: Where) -> Any:
+    """The values as numbers; true and false are 1 and 0, as a column of truth values is."""
+    try:
+        return numbers(column, where)
+    except CommandError:
+        if not _are_words_of_truth(_decode(column)):
+            raise
+        return numbers(booleans(column, where), where)
+
+
 def guess_type(column: Any, where: Where) -> Any:
     """Text as numbers or truth values, if every value is one; as it is otherwise."""
-    for convert in (numbers, booleans):
-        try:
-            found = convert(column, where)
-        except CommandError:
-            continue
-        return pa.array(found) if isinstance(found, np.ndarray) else found
+    try:
+        return pa.array(numbers(column, where))
+    except CommandError:
+        return booleans(column, where) if _are_words_of_truth(column) else _words(column, where)
+
+
+def categories(column: Any, where: Where, *, is_text: bool) -> Any:
+    """The values of a nominal attribute, whatever they look like.
+
+    Where nothing has a type, they are numbers if each is written as that number would be, as 5 is
+    and 05 is not: so the categories are those of a column of numbers.
+    """
+    found = _decode(column)
+    if pa.types.is_date(found.type):
+        return texts(column, where)
+    if not is_text:
+        return texts(column, where) if _is_text(found.type) else as_given(column, where)
+    words = pc.unique(found.drop_null()).to_pylist()
+    for kind, plain in ((pa.int64(), int), (pa.float64(), float)):
+        if words and all(_is_written_as(word, plain) for word in words):
+            return found.cast(kind)
     return texts(column, where)
 
 
@@ -115,10 +152,30 @@ def as_given(column: Any, where: Where) -> Any:
     if pa.types.is_null(column.type) or pa.types.is_decimal(kind):
         return pa.array(numbers(column, where))
     if _is_text(kind):
-        return texts(column, where)
+        return _words(column, where)
     if not _is_number(kind):
-        raise _wrong_type(kind, where)
+        raise CommandError(
+            f"{where.file}: the column {where.column!r} is of type {kind}; {_NO_ATTRIBUTE}"
+        )
     return column
+
+
+def _words(column: Any, where: Where) -> Any:
+    """Text for fitting, unless it is something else that is only written as text."""
+    found = texts(column, where)
+    words = pc.unique(found.drop_null())
+    for pattern, telling, what, remedy in (
+        (_DATES, "", "dates or times", _NO_ATTRIBUTE),
+        (_DECIMAL_COMMA, ",", "numbers with a comma", "write them with a decimal point"),
+    ):
+        examples = words.filter(pc.match_substring(words, telling))
+        if len(examples) and pc.all(pc.match_substring_regex(words, pattern)).as_py():
+            raise CommandError(
+                f"{where.file}: the column {where.column!r} holds {what}, such as "
+                f"{examples[0].as_py()!r}; {remedy}; or name it in --categorical, if each is a "
+                "category"
+            )
+    return found
 
 
 def labels(column: Any, where: Where, *, is_text: bool) -> npt.NDArray[Any]:
@@ -129,6 +186,8 @@ def labels(column: Any, where: Where, *, is_text: bool) -> npt.NDArray[Any]:
         return np.asarray(column.to_numpy(zero_copy_only=False), dtype=bool)
     if _is_text(column.type) and not is_text:
         return np.array(column.to_pylist(), dtype=object)
+    if _is_text(column.type) and _are_words_of_truth(column):
+        return np.array(booleans(column, where).to_pylist(), dtype=bool)
     try:
         found = numbers(column, where)
     except CommandError:
@@ -229,6 +288,20 @@ def _parse(column: Any, where: Where) -> Any:
         ) from None
 
 
+def _are_words_of_truth(column: Any) -> bool:
+    """Whether all values of a column of text are true or false, in capitals or not."""
+    words = pc.unique(column.drop_null()).to_pylist() if _is_text(column.type) else []
+    return bool(words) and all(word.strip().lower() in _TRUTH for word in words)
+
+
+def _is_written_as(word: str, kind: type[int] | type[float]) -> bool:
+    try:
+        number = kind(word)
+    except ValueError:
+        return False
+    return str(number) == word and abs(number) < 2**63
+
+
 def _is_numeral(word: Any) -> bool:
     try:
         word.cast(pa.float64())
@@ -259,6 +332,5 @@ def _is_number(kind: Any) -> bool:
 
 def _wrong_type(kind: Any, where: Where) -> CommandError:
     return CommandError(
-        f"{where.file}: the column {where.column!r} is of type {kind}; turn it into numbers or "
-        "text, or leave it out"
+        f"{where.file}: the column {where.column!r} is of type {kind}; turn it into numbers or text"
     )

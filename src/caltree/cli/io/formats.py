@@ -16,6 +16,7 @@ STANDARD = "-"
 
 _ENDINGS = {
     ".csv": "csv",
+    ".tsv": "csv",
     ".parquet": "parquet",
     ".pq": "parquet",
     ".arrow": "arrow",
@@ -25,14 +26,16 @@ _ENDINGS = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
 }
+_TAB = "\t"
 _GZIP = b"\x1f\x8b"
 
 
 class Format(NamedTuple):
-    """A format, and whether it is compressed as a whole."""
+    """A format, whether it is compressed as a whole, and what stands between fields of CSV."""
 
     name: str
     compressed: bool = False
+    delimiter: str = ","
 
 
 def format_of_path(path: str, given: str | None, option: str) -> Format:
@@ -49,12 +52,12 @@ def format_of_path(path: str, given: str | None, option: str) -> Format:
     else:
         raise CommandError(
             f"cannot tell the format of {path}: its name should end in "
-            f"{', '.join(_ENDINGS)} (.csv, .jsonl and .ndjson may be followed by .gz); rename it "
-            f"or use {option}"
+            f"{', '.join(_ENDINGS)} (those of text may be followed by .gz); rename it or use "
+            f"{option}"
         )
     if compressed and name not in ("csv", "jsonl"):
         raise CommandError(f"{path} cannot be {name} and compressed as a whole; decompress it")
-    return Format(name, compressed)
+    return Format(name, compressed, _TAB if plain.endswith(".tsv") else ",")
 
 
 def format_of_bytes(start: bytes) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -25,8 +26,9 @@ _MOST_SHARED = 10
 class Sink:
     """A file that batches are written to; the first of them sets the schema."""
 
-    def __init__(self, file: BinaryIO, kind: str, name: str) -> None:
-        self._file, self._kind, self._name = file, kind, name
+    def __init__(self, file: BinaryIO, file_format: Format, name: str) -> None:
+        self._file, self._format, self._name = file, file_format, name
+        self._kind = file_format.name
         self._writer: Any = None
 
     @property
@@ -37,10 +39,15 @@ class Sink:
     def write(self, batch: Any) -> None:
         """Write the next rows."""
         if self._writer is None:
-            self._writer = _WRITERS[self._kind](self._file, batch)
+            self._writer = self._make_writer(batch)
         if self._kind in ("parquet", "arrow", STREAM):
             batch = _align(batch, self._writer.schema, self._name)
         self._writer.write_batch(batch)
+
+    def _make_writer(self, first: Any) -> Any:
+        if self._kind == "csv":
+            return _CsvWriter(self._file, first, self._format.delimiter)
+        return _WRITERS[self._kind](self._file, first)
 
     def close(self) -> None:
         """Write the end of the file."""
@@ -56,7 +63,7 @@ def open_sink(path: str, file_format: Format) -> Iterator[Sink]:
     by then.
     """
     with writing(_name(path)), _binary(path, file_format.compressed) as file:
-        sink = Sink(file, file_format.name, _name(path))
+        sink = Sink(file, file_format, _name(path))
         try:
             yield sink
         except BaseException:
@@ -140,14 +147,18 @@ class _ArrowWriter:
 class _CsvWriter:
     """Text as it is, in quotes where it must be; what is missing is an empty field."""
 
-    def __init__(self, file: BinaryIO, first: Any) -> None:
-        self._file = file
-        self._file.write(_lines([_quote(pa.array([name])) for name in first.schema.names]))
+    def __init__(self, file: BinaryIO, first: Any, delimiter: str) -> None:
+        self._file, self._delimiter = file, delimiter
+        self._write([pa.array([name]) for name in first.schema.names])
 
     def write_batch(self, batch: Any) -> None:
         columns = zip(batch.schema.names, batch.columns, strict=True)
         if batch.num_rows:
-            self._file.write(_lines([_quote(_as_text(column, name)) for name, column in columns]))
+            self._write([_as_text(column, name) for name, column in columns])
+
+    def _write(self, columns: list[Any]) -> None:
+        quoted = [_quote(column, self._delimiter) for column in columns]
+        self._file.write(_lines(quoted, self._delimiter))
 
     def close(self) -> None:
         """Do nothing: the file has no end of its own."""
@@ -162,18 +173,18 @@ def _as_text(column: Any, name: str) -> Any:
         ) from None
 
 
-def _quote(text: Any) -> Any:
+def _quote(text: Any, delimiter: str) -> Any:
     text = pc.fill_null(text, "")
-    special = pc.match_substring_regex(text, '[",\r\n]')
+    special = pc.match_substring_regex(text, f'["{re.escape(delimiter)}\r\n]')
     if not pc.any(special).as_py():
         return text
     doubled = pc.replace_substring(text, '"', '""')
     return pc.if_else(special, pc.binary_join_element_wise('"', doubled, '"', ""), text)
 
 
-def _lines(columns: list[Any]) -> memoryview:
+def _lines(columns: list[Any], delimiter: str) -> memoryview:
     """The rows as they stand in the file: the joined strings lie side by side in memory."""
-    rows = pc.binary_join_element_wise(*columns, ",")
+    rows = pc.binary_join_element_wise(*columns, delimiter)
     lines = pc.binary_join_element_wise(rows, "", "\n")
     return memoryview(lines.buffers()[2])[: pc.sum(pc.binary_length(lines)).as_py()]
 
@@ -200,7 +211,6 @@ def _without_nan(column: Any) -> Any:
 
 
 _WRITERS: dict[str, Callable[[BinaryIO, Any], Any]] = {
-    "csv": _CsvWriter,
     "parquet": _parquet,
     "arrow": lambda file, first: _ArrowWriter(file, first, pa.ipc.new_file),
     STREAM: lambda file, first: _ArrowWriter(file, first, pa.ipc.new_stream),

@@ -21,8 +21,8 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from ..._options import list_names
-from ..errors import CommandError, UnreadableError, reading
-from .formats import STANDARD, STREAM, format_of_bytes, format_of_path, is_compressed
+from ..errors import CommandError, UnreadableError, reading, usage_error
+from .formats import STANDARD, STREAM, Format, format_of_bytes, format_of_path, is_compressed
 
 Stream: TypeAlias = "io.BufferedReader[Any]"
 Opened: TypeAlias = tuple[Any, int | None, Iterator[Any]]
@@ -38,8 +38,8 @@ _BLOCK = 2**22
 """Bytes of a block of CSV."""
 _SHOWN = 60
 """Bytes of a wrong row that are shown."""
-_QUOTED = re.compile(rb'(?<![^,\r\n])"(?:[^"]+|"")*(?:"|\Z)')
-"""A quoted field, which may not be closed yet."""
+_DELIMITERS = ";\t|,"
+"""Characters that may stand between fields."""
 
 
 class _OpenQuoteError(ValueError):
@@ -57,6 +57,8 @@ class Source:
     batches: Iterator[Any]
     n_rows: int | None = None
     """None where only reading it would tell."""
+    delimiter: str = ","
+    """The character between fields of CSV."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -87,7 +89,7 @@ class Source:
 
 
 @contextmanager
-def open_source(path: str, given: str | None) -> Iterator[Source]:
+def open_source(path: str, given: str | None, delimiter: str | None = None) -> Iterator[Source]:
     """Open a file, or standard input, whose format is given, known by its ending or sniffed."""
     name = "standard input" if path == STANDARD else path
     with ExitStack() as stack:
@@ -96,13 +98,20 @@ def open_source(path: str, given: str | None) -> Iterator[Source]:
         if path == STANDARD:
             with reading(name):
                 stream = _decompress(stream)
-                kind = given or format_of_bytes(stream.peek(8))
+                found = Format(given or format_of_bytes(stream.peek(8)))
         else:
-            kind = format_of_path(path, given, "--format").name
+            found = format_of_path(path, given, "--format")
+        kind = found.name
         with reading(name, kind):
-            schema, n_rows, batches = _READERS[kind](stream, stack)
+            if kind == "csv":
+                schema, n_rows, batches = _csv(stream, delimiter, found.delimiter)
+            else:
+                schema, n_rows, batches = _READERS[kind](stream, stack)
+        if delimiter is not None and kind != "csv":
+            raise usage_error(f"--delimiter is for CSV, but {name} is {kind}; leave it out")
         _check_names(name, schema.names)
-        yield Source(name, kind, schema, _guard(batches, name, kind), n_rows)
+        batches = _guard(batches, name, kind)
+        yield Source(name, kind, schema, batches, n_rows, delimiter or found.delimiter)
 
 
 @contextmanager
@@ -188,21 +197,29 @@ def _slice(batches: Iterable[Any]) -> Iterator[Any]:
             yield batch.slice(start, step)
 
 
-def _csv(stream: Stream, stack: ExitStack) -> Opened:
+def _csv(stream: Stream, given: str | None, default: str) -> Opened:
     stream = _decompress(stream)
-    header = _header(stream)
+    delimiter = given or default
+    header = _header(stream, delimiter)
     if not header:
         raise UnreadableError("it is empty; there should be a line with the names of the columns")
+    inside = [other for other in _DELIMITERS if len(header) == 1 and other in header[0]]
+    if inside and given is None:
+        word = "tab" if inside[0] == "\t" else f"'{inside[0]}'"
+        raise UnreadableError(
+            f"its only column is named {header[0]!r}; if its fields are not separated by "
+            f"{'tabs' if default == chr(9) else 'commas'}, use --delimiter {word}"
+        )
     # Text, since what a column looks like at first it need not be to the end.
     schema = pa.schema([(name, pa.string()) for name in header])
-    return schema, None, _csv_batches(stream, schema)
+    return schema, None, _csv_batches(stream, schema, delimiter)
 
 
-def _csv_batches(stream: Stream, schema: Any) -> Iterator[Any]:
+def _csv_batches(stream: Stream, schema: Any, delimiter: str) -> Iterator[Any]:
     first_row = 1
     try:
-        for block in whole_lines(stream):
-            table = _parse_csv(block, schema, first_row)
+        for block in whole_lines(stream, delimiter):
+            table = _parse_csv(block, schema, first_row, delimiter)
             yield from _slice(table.to_batches())
             first_row += table.num_rows
     except _OpenQuoteError as error:
@@ -211,7 +228,7 @@ def _csv_batches(stream: Stream, schema: Any) -> Iterator[Any]:
         ) from None
 
 
-def _parse_csv(block: bytes, schema: Any, first_row: int) -> Any:
+def _parse_csv(block: bytes, schema: Any, first_row: int, delimiter: str) -> Any:
     ragged: list[Any] = []
 
     def refuse(row: Any) -> str:
@@ -223,7 +240,9 @@ def _parse_csv(block: bytes, schema: Any, first_row: int) -> Any:
             pa.BufferReader(block),
             # One thread, which knows the numbers of the rows.
             pa.csv.ReadOptions(column_names=schema.names, block_size=2 * _BLOCK, use_threads=False),
-            pa.csv.ParseOptions(newlines_in_values=True, invalid_row_handler=refuse),
+            pa.csv.ParseOptions(
+                delimiter=delimiter, newlines_in_values=True, invalid_row_handler=refuse
+            ),
             pa.csv.ConvertOptions(column_types=schema, null_values=[""], strings_can_be_null=True),
         )
     except pa.ArrowInvalid as error:
@@ -238,24 +257,27 @@ def _parse_csv(block: bytes, schema: Any, first_row: int) -> Any:
         raise
 
 
-def whole_lines(stream: Stream) -> Iterator[bytes]:
+def whole_lines(stream: Stream, delimiter: str = ",") -> Iterator[bytes]:
     """The rest of a CSV file in blocks that end where a row ends.
 
     Arrow could read the stream itself, but while it waits for a pipe no signal could stop it; nor
     while Python waits for a whole block.
     """
+    # A quoted field, which may not be closed yet.
+    begin = re.escape(delimiter.encode())
+    quoted = re.compile(rb'(?<![^%b\r\n])"(?:[^"]+|"")*(?:"|\Z)' % begin)
     rest, wanted = bytearray(), _BLOCK
     while part := stream.read1(_BUFFER):
         rest += part
         if len(rest) >= wanted:
-            end = _end_of_rows(rest)
+            end = _end_of_rows(rest, quoted)
             if end:
                 yield bytes(rest[:end])
                 del rest[:end]
             wanted = len(rest) + _BLOCK
-    quoted = _last_quoted(rest)
-    if quoted is not None and quoted.group().count(b'"') % 2:
-        end = _end_of_rows(rest[: quoted.start()])
+    last = deque(quoted.finditer(rest) if b'"' in rest else (), maxlen=1)
+    if last and last[0].group().count(b'"') % 2:
+        end = _end_of_rows(rest[: last[0].start()], quoted)
         if rest[:end].strip():
             yield bytes(rest[:end])
         raise _OpenQuoteError(rest[end : end + _SHOWN].decode("utf-8", "replace"))
@@ -263,15 +285,10 @@ def whole_lines(stream: Stream) -> Iterator[bytes]:
         yield bytes(rest)
 
 
-def _last_quoted(text: bytearray) -> re.Match[bytes] | None:
-    found = deque(_QUOTED.finditer(text) if b'"' in text else (), maxlen=1)
-    return found[0] if found else None
-
-
-def _end_of_rows(text: bytearray) -> int:
+def _end_of_rows(text: bytearray, pattern: re.Pattern[bytes]) -> int:
     """Where the last whole row ends: after a line break that stands in no quotes."""
     end = len(text)
-    quoted = [match.span() for match in _QUOTED.finditer(text)] if b'"' in text else []
+    quoted = [match.span() for match in pattern.finditer(text)] if b'"' in text else []
     while end > 0:
         while quoted and quoted[-1][0] >= end:
             quoted.pop()
@@ -283,7 +300,7 @@ def _end_of_rows(text: bytearray) -> int:
     return 0
 
 
-def _header(stream: Stream) -> tuple[str, ...]:
+def _header(stream: Stream, delimiter: str) -> tuple[str, ...]:
     """The names in the first line, which may be several if a name has line breaks."""
     lines = [stream.readline()]
     while b"".join(lines).count(b'"') % 2 and (line := stream.readline()):
@@ -294,8 +311,9 @@ def _header(stream: Stream) -> tuple[str, ...]:
         raise UnreadableError(
             "it is not text in UTF-8; convert it, or say what it is with --format"
         ) from None
+    lines_of_text = io.StringIO(text, newline="")
     try:
-        return tuple(next(csv.reader(io.StringIO(text, newline=""), strict=True), []))
+        return tuple(next(csv.reader(lines_of_text, delimiter=delimiter, strict=True), []))
     except csv.Error as error:
         raise UnreadableError(
             f"the line with the names of the columns is wrong ({error}); does it open a quote "
@@ -354,7 +372,6 @@ def _column(rows: list[tuple[int, dict[str, Any]]], name: str) -> Any:
 
 
 _READERS: dict[str, Callable[[Stream, ExitStack], Opened]] = {
-    "csv": _csv,
     "parquet": _parquet,
     "arrow": _arrow,
     STREAM: _arrow,
