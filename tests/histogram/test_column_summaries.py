@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
-from caltree._fitted.fingerprint import SIZE, Fingerprint, SmallestHashes
+from caltree._fitted.fingerprint import Fingerprint
 from caltree._histogram.summaries import (
     NominalSummary,
     NumericSummary,
@@ -23,6 +23,7 @@ from caltree._histogram.summaries import (
     learn_bins,
     merge_summaries,
 )
+from caltree._inputs.hashing import SIZE, SmallestHashes
 from caltree._inputs.indexing import take_rows
 
 from ..support.histogram_cases import chunks_of, examples, histogram_tree
@@ -182,7 +183,7 @@ def test_unions_of_categories_are_sorted():
 )
 def test_the_smallest_of_parts_are_the_smallest_of_all(hashes, n_parts):
     parts = [part for part in np.array_split(hashes, n_parts) if len(part)]
-    merged = reduce(SmallestHashes.merge, map(SmallestHashes.of, parts)).fingerprint()
+    merged = Fingerprint.of_smallest(reduce(SmallestHashes.merge, map(SmallestHashes.of, parts)))
     distinct, counts = np.unique(hashes, return_counts=True)
     assert np.array_equal(merged.hashes, distinct[:SIZE])
     assert merged.rows == counts[:SIZE].sum()
@@ -194,8 +195,8 @@ def test_the_smallest_of_many():
     hashes = np.random.default_rng(0).integers(0, 2**64, 20_000, dtype=np.uint64)
     hashes[5000:10_000] = hashes[:5000]
     merged = reduce(SmallestHashes.merge, map(SmallestHashes.of, np.array_split(hashes, 9)))
-    assert merged.fingerprint().to_dict() == Fingerprint.of(hashes).to_dict()
-    assert 0 < merged.fingerprint().single < SIZE < merged.fingerprint().rows
+    assert Fingerprint.of_smallest(merged).to_dict() == Fingerprint.of(hashes).to_dict()
+    assert 0 < merged.n_single < SIZE < merged.n_rows
 
 
 # Rows

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
 
-from .._fitted.fingerprint import Fingerprint, SmallestHashes
+from .._fitted.fingerprint import Fingerprint
 from .._inputs.folds import (
     IN_NO_FOLD,
     Fold,
@@ -21,6 +21,7 @@ from .._inputs.folds import (
     folds_by_number,
     make_folds,
 )
+from .._inputs.hashing import SmallestHashes
 from .._inputs.indexing import count_rows, take_rows
 from .._inputs.tables import read_table
 from .._inputs.training_rows import TrainingRows
@@ -76,7 +77,7 @@ def make_histogram_engine(
     )
     smallest = reduce(SmallestHashes.merge, (few for _, few in binned))
     pool = LocalPool(plan, [chunk for chunk, _ in binned], [None] * len(binned), n_jobs)
-    return HistogramEngine(pool, plan, attributes, growth), smallest.fingerprint()
+    return HistogramEngine(pool, plan, attributes, growth), Fingerprint.of_smallest(smallest)
 
 
 def _chunk_size(n_rows: int) -> int:

@@ -13,13 +13,13 @@ import numpy.typing as npt
 from dask.delayed import Delayed
 from distributed import Client
 
-from .._fitted.fingerprint import SmallestHashes
 from .._histogram.chunk import Chunk, Plan
 from .._histogram.prepare import Part, Sample, bin_rows, make_plan, sample_rows
 from .._histogram.summaries import TableSummary
 from .._inputs.arrays import Classes, Floats, Mask
 from .._inputs.attributes import Attributes
 from .._inputs.folds import FoldOf
+from .._inputs.hashing import SmallestHashes
 from .._inputs.indexing import count_rows
 from .._inputs.labels import check_classes, check_weights, labels_of_part, warn_of_few_rows
 from .._inputs.scores import ScoreKind, ScoreType, as_score_matrix, resolve_score_type

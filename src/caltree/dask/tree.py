@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import tree
 from .._base import FittedRows
+from .._fitted.fingerprint import Fingerprint
 from .._histogram.engine import HistogramEngine
 from .._inputs.folds import deal_by_number, folds_by_number
 from .._inputs.parameters import check_count
@@ -101,7 +102,7 @@ class CalibrationTree(tree.CalibrationTree):
         )
         smallest = merge(client, _each(client, binned, 1), merge_smallest)
         pool = DaskPool.of_chunks(client, _each(client, [planned], 0)[0], _each(client, binned, 0))
-        fingerprint = smallest.result().fingerprint()
+        fingerprint = Fingerprint.of_smallest(smallest.result())
         plan, attributes, kind, n_scores = planned.result()
         del binned, samples, sample
         engine = HistogramEngine(pool, plan, attributes, self._growth())
