@@ -17,12 +17,13 @@ from ._fitted.selection import Selection
 from ._fitted.text import tree_text
 from ._inputs import attributes
 from ._inputs.arrays import Floats
-from ._inputs.attributes import Attributes
+from ._inputs.attributes import Attributes, Identifiers
 from ._inputs.labels import check_weights, known_labels
 from ._inputs.parameters import check_count, check_depth
 from ._inputs.scores import ScoreKind, as_score_matrix
 from ._inputs.tables import read_table
 from ._inputs.training_rows import TrainingRows
+from ._inputs.unseen import Unseen
 from ._training.dataset import Dataset
 
 # Rows times trees that a thread predicts at a time: less is done before threads have started.
@@ -37,6 +38,7 @@ class AttributeCalibrator(Calibrator):
     n_features_in_: int
     feature_names_in_: npt.NDArray[Any]
     score_type: str
+    drop_identifiers: bool
     n_jobs: int | None
 
     def fit(self, X: Any, y: Any, scores: Any, sample_weight: Any = None) -> Self:
@@ -86,8 +88,15 @@ class AttributeCalibrator(Calibrator):
         ndarray of shape (n, m)
             One column a class, in the order of `classes_`.
         """
+        unseen = Unseen()
+        probabilities = self._predict(X, scores, unseen)
+        unseen.warn()
+        return probabilities
+
+    def _predict(self, X: Any, scores: Any, unseen: Unseen) -> Floats:
+        """Predict probabilities, and count the values that training did not have."""
         check_is_fitted(self)
-        matrix = self.model_.attributes.encode(X)
+        matrix = self.model_.attributes.encode(X, unseen)
         given = as_score_matrix(scores, len(matrix), len(self.classes_))
         self._check_width(given, one_column_will_do=not self.scores_are_published)
         kind = self._score_kind()
@@ -192,6 +201,10 @@ class AttributeCalibrator(Calibrator):
         """Refuse anything that is no table of attributes."""
         read_table(X, "X")
 
+    def _identifiers(self) -> Identifiers:
+        """What to do with attributes that look like identifiers."""
+        return "drop" if self.drop_identifiers else "keep"
+
     def _make_dataset(self, X: Any, rows: TrainingRows, categorical_features: Any) -> Dataset:
         """Return the checked rows as plain arrays."""
         n_classes = len(rows.classes)
@@ -202,6 +215,7 @@ class AttributeCalibrator(Calibrator):
             categorical_features=categorical_features,
             keep=rows.keep,
             sample_weight=rows.weights,
+            identifiers=self._identifiers(),
         )
         return Dataset(
             attributes=known,
@@ -375,3 +389,11 @@ class TreeCalibrator(AttributeCalibrator):
 def fitted_attributes(calibrator: Any) -> Attributes | None:
     """Return the attributes of a fitted calibrator; None if it looks at scores alone."""
     return calibrator.model_.attributes if isinstance(calibrator, AttributeCalibrator) else None
+
+
+def predict_and_count(calibrator: Any, X: Any, scores: Any) -> tuple[Floats, Unseen]:
+    """Predict probabilities without a warning, and return the counts that it would be about."""
+    unseen = Unseen()
+    if isinstance(calibrator, AttributeCalibrator):
+        return calibrator._predict(X, scores, unseen), unseen
+    return calibrator.predict_proba(X, scores), unseen

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from joblib import Parallel, delayed
 
 from .._fitted.fingerprint import Fingerprint
+from .._inputs.attributes import Identifiers
 from .._inputs.folds import (
     IN_NO_FOLD,
     Fold,
@@ -46,6 +47,7 @@ def make_histogram_engine(
     cv: Any,
     random_state: Any,
     categorical_features: Any,
+    identifiers: Identifiers,
     n_jobs: int | None,
 ) -> tuple[HistogramEngine, Fingerprint]:
     """Put the rows of a table into bins, a chunk at a time; return an engine and a fingerprint."""
@@ -59,7 +61,8 @@ def make_histogram_engine(
         delayed(part.summarise)(categorical_features, growth.max_bins) for part in parts
     )
     summary = merge_summaries(summaries)
-    known = summary.attributes()
+    summary.warn(identifiers)
+    known = summary.attributes(identifiers)
     samples = run(delayed(sample_rows)(part, begin, first[-1], known) for part, begin in numbered)
     plan, attributes = make_plan(
         reduce(Sample.merge, samples),

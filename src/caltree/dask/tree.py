@@ -87,8 +87,14 @@ class CalibrationTree(tree.CalibrationTree):
         parts = partitions(X=X, y=y, scores=scores, sample_weight=sample_weight)
         client = current_client()
         known = look_at_all(
-            client, parts, self.categorical_features, self.max_bins, self.score_type
+            client,
+            parts,
+            self.categorical_features,
+            self.max_bins,
+            self.score_type,
+            self._identifiers(),
         )
+        known.summary.warn(self._identifiers())
         n_folds, fold_of = 0, folds_by_number(1, 0, 0)
         if settings.needs_folds:
             n_folds, fold_of = deal_by_number(self.cv, known.n_rows, self.random_state)
