@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .hashing import SmallestHashes, mix64
-from .warning import warn_user
+from .warning import quote, warn_user
 
 # Categories, or numbers of a column that is called an identifier, are nearly all different.
 _NEARLY_ALL = 0.9
@@ -28,19 +28,22 @@ _MOST_NAMES = 10
 class IdentifierWarning(UserWarning):
     """Some columns look like identifiers, and are left out or, in the published method, kept."""
 
-    def __init__(self, columns: Sequence[str], *, dropped: bool) -> None:
-        self.columns, self.dropped = tuple(columns), dropped
+    def __init__(self, columns: tuple[str, ...], dropped: bool) -> None:
+        super().__init__(columns, dropped)
+        self.columns, self.dropped = columns, dropped
+
+    def __str__(self) -> str:
         remedy = (
             "keep such attributes with drop_identifiers=False, or name them in categorical_features"
-            if dropped
+            if self.dropped
             else "the published method keeps them; leave them out of X"
         )
-        super().__init__(f"{self.finding}; {remedy}")
+        return f"{self.finding}; {remedy}"
 
     @property
     def finding(self) -> str:
         """Which columns look so, and whether they are left out, without a remedy."""
-        names = ", ".join(map(repr, self.columns[:_MOST_NAMES]))
+        names = ", ".join(map(quote, self.columns[:_MOST_NAMES]))
         if len(self.columns) > _MOST_NAMES:
             names += f" and {len(self.columns) - _MOST_NAMES} more"
         one = len(self.columns) == 1
@@ -56,7 +59,7 @@ class IdentifierWarning(UserWarning):
 def warn_of_identifiers(columns: Sequence[str], *, dropped: bool) -> None:
     """Warn once of all columns that look like identifiers."""
     if columns:
-        warn_user(IdentifierWarning(columns, dropped=dropped))
+        warn_user(IdentifierWarning(tuple(columns), dropped))
 
 
 def are_names(n_present: int, n_different: int) -> bool:

@@ -51,6 +51,7 @@ def apply(
     Example:
       caltree apply model.json new.parquet --out calibrated.parquet
     """
+    from .errors import warn_of_unseen
     from .io.sources import open_source
     from .io.targets import check_target, check_terminal
     from .models import read_model
@@ -62,9 +63,10 @@ def apply(
     with open_source(table, format) as source:
         target = _format_of(out, out_format, source.format)
         check_terminal(out, target)
-        n_rows = calibrate(
+        n_rows, unseen = calibrate(
             known, columns, source, out, target, prefix=prefix, n_jobs=n_jobs, quiet=quiet
         )
+    warn_of_unseen(unseen, table)
     if not quiet:
         click.echo(f"{n_rows:,} rows calibrated: {out}", err=True)
 

@@ -52,7 +52,7 @@ def evaluate(
     Example:
       caltree evaluate model.json held_out.csv
     """
-    from .errors import working
+    from .errors import warn_of_unseen, working
     from .io.sources import open_source
     from .model_rows import label_and_weight, predict_labelled
     from .models import read_model
@@ -64,8 +64,15 @@ def evaluate(
     with working(f"measure {table}"):
         classes = known.calibrator.classes_
         figures = measure(found.y, found.before, found.after, classes, found.weights)
+    warn_of_unseen(found.unseen, table)
     if as_json:
-        plain = {"model": model, "table": table, "rows": len(found.y), "measures": figures}
+        plain = {
+            "model": model,
+            "table": table,
+            "rows": len(found.y),
+            "unseen": found.unseen.to_list(),
+            "measures": figures,
+        }
         click.echo(json.dumps(plain, indent=2))
         return
     from rich.console import Console

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from joblib import cpu_count
 
+from .._inputs.unseen import Unseen
 from .columns import Columns
 from .errors import CommandError
 from .io.formats import Format
@@ -37,29 +38,33 @@ def calibrate(
     prefix: str,
     n_jobs: int | None,
     quiet: bool,
-) -> int:
-    """Write the rows of a source with their probabilities, and return the number of rows."""
+) -> tuple[int, Unseen]:
+    """Write the rows of a source with their probabilities.
+
+    Return the number of rows, and the counts of values that training did not have.
+    """
     inputs = Inputs.of(model, columns, source)
     names = [f"{prefix}{label}" for label in model.classes]
     _check_new_names(names, source)
     if "n_jobs" in model.calibrator.get_params():
         model.calibrator.set_params(n_jobs=1)  # the batches are shared out already
-    n_rows = 0
+    n_rows, unseen = 0, Unseen()
     with open_sink(out, target) as sink:
         retype = source.is_text and sink.is_typed
 
-        def work(numbered: tuple[int, Any]) -> Any:
+        def work(numbered: tuple[int, Any]) -> tuple[Any, Unseen]:
             return _calibrate_batch(inputs, *numbered, names=names, retype=retype)
 
         with (
             progress("calibrating", source.n_rows, quiet=quiet) as advance,
             closing(in_order(work, source.rows(), n_jobs or _n_threads())) as batches,
         ):
-            for batch in batches:
+            for batch, new in batches:
                 sink.write(batch)
+                unseen.update(new)
                 n_rows += batch.num_rows
                 advance(batch.num_rows)
-    return n_rows
+    return n_rows, unseen
 
 
 def in_order(
@@ -93,10 +98,11 @@ def _check_new_names(names: list[str], source: Source) -> None:
 
 def _calibrate_batch(
     inputs: Inputs, first_row: int, batch: Any, *, names: list[str], retype: bool
-) -> Any:
+) -> tuple[Any, Unseen]:
     scores = inputs.scores(batch, first_row)
     converted = inputs.convert(batch, first_row)
-    probabilities = inputs.probabilities(inputs.table(converted), scores)
+    table = inputs.table(converted, batch.num_rows)
+    probabilities, unseen = inputs.probabilities(table, scores)
     given = dict(zip(batch.schema.names, batch.columns, strict=True))
     if retype:
         given |= converted
@@ -108,4 +114,4 @@ def _calibrate_batch(
     ]
     fields += [pa.field(name, pa.float64()) for name in names]
     schema = pa.schema(fields, metadata=batch.schema.metadata)
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+    return pa.RecordBatch.from_arrays(arrays, schema=schema), unseen

@@ -9,6 +9,7 @@ import dask
 import numpy as np
 from dask.base import is_dask_collection
 from distributed import Client, Future
+from distributed.worker import warn
 from sklearn.utils.validation import check_is_fitted
 
 from .. import tree
@@ -17,6 +18,7 @@ from .._fitted.fingerprint import Fingerprint
 from .._histogram.engine import HistogramEngine
 from .._inputs.folds import deal_by_number, folds_by_number
 from .._inputs.parameters import check_count
+from .._model_base import predict_and_count
 from .._training.fit_tree import fit_tree
 from .collections import current_client, lazy_matrix, partitions, zip_rows
 from .pool import DaskPool, hold, merge
@@ -130,6 +132,10 @@ class CalibrationTree(tree.CalibrationTree):
         -------
         dask array or ndarray of shape (n, m)
             One column a class, in the order of `classes_`.
+
+        Notes
+        -----
+        A warning says which values no training row had, one a partition that has some.
         """
         if not is_dask_collection(X):
             return super().predict_proba(X, scores)
@@ -195,7 +201,11 @@ def _each(client: Client, several: list[Future], item: int) -> list[Future]:
 
 
 def _probabilities(X: Any, scores: Any, local: tree.CalibrationTree) -> Any:
-    return local.predict_proba(X, scores)
+    probabilities, unseen = predict_and_count(local, X, scores)
+    message = unseen.message()
+    if message is not None:
+        warn(message, UserWarning)  # to the client, too
+    return probabilities
 
 
 def _leaves(X: Any, local: tree.CalibrationTree) -> Any:
