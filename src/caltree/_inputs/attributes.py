@@ -193,11 +193,9 @@ def learn(
         has_missing = bool(np.isnan(encoded[:, j]).any())
         columns.append(Attribute(table.label(j), known, fill, has_missing))
     learned = Attributes(tuple(columns), table.names)
-    return (
-        (learned, encoded)
-        if identifiers == "keep"
-        else (_treat_identifiers(learned, encoded, nominal, drop=identifiers == "drop"))
-    )
+    if identifiers == "keep":
+        return learned, encoded
+    return _treat_identifiers(learned, encoded, nominal, drop=identifiers == "drop")
 
 
 def _treat_identifiers(
@@ -221,8 +219,6 @@ def _treat_identifiers(
 def _is_identifier(attribute: Attribute, encoded: Floats) -> bool:
     if attribute.categories is not None:
         known = encoded[~np.isnan(encoded)]
-        if len(attribute.categories) < len(known) // 2:
-            return False  # whatever the declared ones are, no need to count
         return are_names(len(known), len(np.unique(known)))
     numbers = WholeNumbers.of(encoded, attribute.name)
     return numbers is not None and numbers.are_keys(attribute.name)
