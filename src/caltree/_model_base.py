@@ -17,12 +17,13 @@ from ._fitted.selection import Selection
 from ._fitted.text import tree_text
 from ._inputs import attributes
 from ._inputs.arrays import Floats
-from ._inputs.attributes import Attributes
+from ._inputs.attributes import Attributes, Identifiers
 from ._inputs.labels import check_weights, known_labels
 from ._inputs.parameters import check_count, check_depth
 from ._inputs.scores import ScoreKind, as_score_matrix
 from ._inputs.tables import read_table
 from ._inputs.training_rows import TrainingRows
+from ._inputs.unseen import Unseen
 from ._training.dataset import Dataset
 
 # Rows times trees that a thread predicts at a time: less is done before threads have started.
@@ -37,6 +38,7 @@ class AttributeCalibrator(Calibrator):
     n_features_in_: int
     feature_names_in_: npt.NDArray[Any]
     score_type: str
+    drop_identifiers: bool
     n_jobs: int | None
 
     def fit(self, X: Any, y: Any, scores: Any, sample_weight: Any = None) -> Self:
@@ -91,17 +93,26 @@ class AttributeCalibrator(Calibrator):
         ndarray of shape (n, m)
             One column a class, in the order of `classes_`.
         """
+        unseen = Unseen()
+        probabilities = self._predict(X, scores, on_bad_rows, unseen)
+        unseen.warn()
+        return probabilities
+
+    def _predict(
+        self, X: Any, scores: Any, on_bad_rows: Literal["error", "nan"], unseen: Unseen
+    ) -> Floats:
+        """Predict probabilities, and count the values that training did not have."""
         check_is_fitted(self)
-        matrix = self.model_.attributes.encode(X)
+        matrix = self.model_.attributes.encode(X, unseen)
         given, bad = self._read_scores(
             scores, len(matrix), on_bad_rows, one_column_will_do=not self.scores_are_published
         )
-        probabilities = self._predict(matrix, given)
+        probabilities = self._predict_rows(matrix, given)
         if bad is not None:
             probabilities[bad] = np.nan
         return probabilities
 
-    def _predict(self, matrix: Floats, given: Floats) -> Floats:
+    def _predict_rows(self, matrix: Floats, given: Floats) -> Floats:
         """Calibrated probabilities of encoded attributes and checked scores."""
         kind = self._score_kind()
         weight = self.model_.uncalibrated_weight
@@ -205,6 +216,10 @@ class AttributeCalibrator(Calibrator):
         """Refuse anything that is no table of attributes."""
         read_table(X, "X")
 
+    def _identifiers(self) -> Identifiers:
+        """What to do with attributes that look like identifiers."""
+        return "drop" if self.drop_identifiers else "keep"
+
     def _make_dataset(self, X: Any, rows: TrainingRows, categorical_features: Any) -> Dataset:
         """Return the checked rows as plain arrays."""
         n_classes = len(rows.classes)
@@ -215,6 +230,7 @@ class AttributeCalibrator(Calibrator):
             categorical_features=categorical_features,
             keep=rows.keep,
             sample_weight=rows.weights,
+            identifiers=self._identifiers(),
         )
         return Dataset(
             attributes=known,
@@ -388,3 +404,13 @@ class TreeCalibrator(AttributeCalibrator):
 def fitted_attributes(calibrator: Any) -> Attributes | None:
     """Return the attributes of a fitted calibrator; None if it looks at scores alone."""
     return calibrator.model_.attributes if isinstance(calibrator, AttributeCalibrator) else None
+
+
+def predict_and_count(
+    calibrator: Any, X: Any, scores: Any, *, on_bad_rows: Literal["error", "nan"] = "error"
+) -> tuple[Floats, Unseen]:
+    """Predict probabilities without a warning, and return the counts that it would be about."""
+    unseen = Unseen()
+    if isinstance(calibrator, AttributeCalibrator):
+        return calibrator._predict(X, scores, on_bad_rows, unseen), unseen
+    return calibrator.predict_proba(X, scores, on_bad_rows=on_bad_rows), unseen

@@ -61,6 +61,11 @@ class CalibrationForest(AttributeCalibrator):
     categorical_features : list of names or indices, or boolean mask, optional
         Columns to treat as nominal whatever their type. Columns of strings, booleans and
         categories always are.
+    drop_identifiers : bool, default=True
+        Leave out, with a warning, attributes that look like identifiers: strings or categories of
+        which nine in ten rows have one of their own, whole numbers that are all different though
+        they lie close together, as row numbers do, and nearly all different ones of a column
+        called an id. Those of `categorical_features` are kept.
     random_state : int, RandomState instance or None, default=None
         Draws the samples. The same number gives the same forest, bit for bit.
     n_jobs : int, optional
@@ -131,6 +136,7 @@ class CalibrationForest(AttributeCalibrator):
         max_bins: int = 255,
         score_type: Literal["auto", "probability", "logit", "margin"] = "auto",
         categorical_features: Any = None,
+        drop_identifiers: bool = True,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -144,6 +150,7 @@ class CalibrationForest(AttributeCalibrator):
         self.max_bins = max_bins
         self.score_type = score_type
         self.categorical_features = categorical_features
+        self.drop_identifiers = drop_identifiers
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -163,6 +170,7 @@ class CalibrationForest(AttributeCalibrator):
         check_choice("scoring", self.scoring, SCORINGS)
         check_flag("do_no_harm", self.do_no_harm)
         check_choice("score_type", self.score_type, SCORE_TYPES)
+        check_flag("drop_identifiers", self.drop_identifiers)
         _check_max_features(self.max_features)
         random_generator(self.random_state)
 

@@ -93,6 +93,11 @@ class CalibrationTree(TreeCalibrator):
     categorical_features : list of names or indices, or boolean mask, optional
         Columns to treat as nominal whatever their type. Columns of strings, booleans and
         categories always are.
+    drop_identifiers : bool, default=True
+        Leave out, with a warning, attributes that look like identifiers: strings or categories of
+        which nine in ten rows have one of their own, whole numbers that are all different though
+        they lie close together, as row numbers do, and nearly all different ones of a column
+        called an id. Those of `categorical_features` are kept.
     random_state : int, RandomState instance or None, default=None
         Shuffles the rows before they are dealt into folds. None does not shuffle.
     n_jobs : int, optional
@@ -177,6 +182,7 @@ class CalibrationTree(TreeCalibrator):
         ccp_alpha: float | Literal["cv"] | None = "cv",
         score_type: Literal["auto", "probability", "logit", "margin"] = "auto",
         categorical_features: Any = None,
+        drop_identifiers: bool = True,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -194,6 +200,7 @@ class CalibrationTree(TreeCalibrator):
         self.ccp_alpha = ccp_alpha
         self.score_type = score_type
         self.categorical_features = categorical_features
+        self.drop_identifiers = drop_identifiers
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -216,6 +223,7 @@ class CalibrationTree(TreeCalibrator):
                 cv=self.cv,
                 random_state=self.random_state,
                 categorical_features=self.categorical_features,
+                identifiers=self._identifiers(),
                 n_jobs=self.n_jobs,
             )
             return engine, FittedRows.of(rows, fingerprint)
@@ -250,6 +258,7 @@ class CalibrationTree(TreeCalibrator):
         check_choice("tree_method", self.tree_method, TREE_METHODS)
         check_alpha(self.ccp_alpha)
         check_choice("score_type", self.score_type, SCORE_TYPES)
+        check_flag("drop_identifiers", self.drop_identifiers)
         check_jobs(self.n_jobs)
         if self._settings().needs_folds:
             check_cv(self.cv)

@@ -139,3 +139,21 @@ def test_plain_rows_are_calibrated_here():
     same = tree.to_local()
     assert type(same) is CalibrationTree
     assert fitted(same) == fitted(local)
+
+
+def test_identifiers_new_values_and_columns_by_name():
+    X, y, scores = make_frame(600)
+    X["customer"], X["row"] = [f"c{j}" for j in range(600)], np.arange(600)
+    with pytest.warns(UserWarning, match="'customer', 'row' look like identifiers") as caught:
+        local, tree = trees(X, y, scores)
+    assert len(caught) == 2
+    assert fitted(tree) == fitted(local)
+    used = local.model_.attributes.used_names
+    assert "customer" not in used and "row" not in used
+    new = X[used[::-1]].assign(extra=1.0, colour="new")
+    given = divided(new, SIZES), divided(scores, SIZES)
+    with pytest.warns(UserWarning, match="a new category such as 'new' in"):
+        expected = local.predict_proba(new, scores)
+    with pytest.warns(UserWarning, match="a new category such as 'new' in"):
+        found = tree.predict_proba(*given).compute()
+    assert np.array_equal(found, expected)

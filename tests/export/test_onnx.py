@@ -9,7 +9,7 @@ from caltree.export.onnx import to_onnx
 from ..support.export_cases import CASES, fitted, hostile_rows
 from ..support.forests import few
 from ..support.onnx_cases import MISSING, feeds, probabilities, session, single
-from ..support.trees import fixed_tree, make_rows
+from ..support.trees import fixed_tree, make_frame, make_rows
 
 LARGE = {"averaged", "averaged, ten classes", "published, ten classes", "forest"}
 
@@ -100,3 +100,31 @@ def test_blocks_of_rows_are_computed_one_after_the_other():
 def test_the_model_of_a_tree_has_no_loop():
     model = to_onnx(fitted("averaged"), dtype="float64", missing_text=MISSING)
     assert {"Scan", "Loop", "If"}.isdisjoint(node.op_type for node in model.graph.node)
+
+
+def with_identifiers(frame):
+    return frame.assign(customer=[f"c{j}" for j in range(len(frame))], row=np.arange(len(frame)))
+
+
+@pytest.mark.parametrize("kinds", [["number", "count"], ["colour", "number"]], ids=["X", "columns"])
+def test_identifiers_need_not_go_in(kinds):
+    frame, y, scores = make_frame(300)
+    frame = with_identifiers(frame[kinds])[["row", *kinds, "customer"]]
+    with pytest.warns(UserWarning, match="'row', 'customer' look like identifiers"):
+        tree = fixed_tree().fit(frame, y, scores)
+    assert tree.get_n_leaves() > 1
+    model = to_onnx(tree, dtype="float64", missing_text=MISSING)
+    names = {given.name for given in model.graph.input}
+    assert names == ({"X", "scores"} if "colour" not in kinds else {*kinds, "scores"})
+    given = frame[kinds].astype({"count": float} if "count" in kinds else {})
+    found = probabilities(model, given, scores, np.float64)
+    np.testing.assert_allclose(found, tree.predict_proba(frame, scores), rtol=0, atol=1e-12)
+
+
+def test_identifiers_of_arrays_keep_their_places():
+    X, y, scores = make_rows(300)
+    X = np.column_stack([np.arange(300.0), X])
+    with pytest.warns(UserWarning, match="'x0' looks like an identifier"):
+        tree = fixed_tree().fit(X, y, scores)
+    found = probabilities(to_onnx(tree, dtype="float64"), X, scores, np.float64)
+    np.testing.assert_allclose(found, tree.predict_proba(X, scores), rtol=0, atol=1e-12)

@@ -25,7 +25,8 @@ from caltree import (
     PlattScaling,
     PublishedCalibrationTree,
 )
-from caltree._fitted.fingerprint import SIZE, Fingerprint, calibration_hashes, table_hashes
+from caltree._fitted.fingerprint import Fingerprint, calibration_hashes, table_hashes
+from caltree._inputs.hashing import SIZE
 from caltree._inputs.scores import ScoreKind
 
 from ..support.trees import fixed_tree, make_frame, make_rows

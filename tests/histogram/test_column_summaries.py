@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
-from caltree._fitted.fingerprint import SIZE, Fingerprint, SmallestHashes
+from caltree._fitted.fingerprint import Fingerprint
 from caltree._histogram.summaries import (
     NominalSummary,
     NumericSummary,
@@ -23,6 +23,7 @@ from caltree._histogram.summaries import (
     learn_bins,
     merge_summaries,
 )
+from caltree._inputs.hashing import SIZE, SmallestHashes
 from caltree._inputs.indexing import take_rows
 
 from ..support.histogram_cases import chunks_of, examples, histogram_tree
@@ -107,7 +108,7 @@ def test_a_part_without_a_value_goes_with_any():
                 if other is numbers:
                     assert found.values.tolist() == [1.0, 2.0]
                 else:
-                    assert found == NominalSummary({"x": 1.0, "y": 1.0}, None)
+                    assert found == NominalSummary({"x": 1.0, "y": 1.0}, None, True, 2)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +167,8 @@ def test_bins_and_means_are_learned_from_a_sample(max_bins):
 
 
 def test_unions_of_categories_are_sorted():
-    one, other = NominalSummary({"b": 1.0}, None), NominalSummary({"a": 2.0, "b": 3.0}, None)
+    one = NominalSummary({"b": 1.0}, None, n_present=1)
+    other = NominalSummary({"a": 2.0, "b": 3.0}, None, n_present=5)
     merged = one.merge(other, 255)
     assert merged.totals == {"a": 2.0, "b": 4.0} and merged.categories("x") == ("a", "b")
     assert NominalSummary({}, None).is_empty and not merged.is_empty
@@ -182,7 +184,7 @@ def test_unions_of_categories_are_sorted():
 )
 def test_the_smallest_of_parts_are_the_smallest_of_all(hashes, n_parts):
     parts = [part for part in np.array_split(hashes, n_parts) if len(part)]
-    merged = reduce(SmallestHashes.merge, map(SmallestHashes.of, parts)).fingerprint()
+    merged = Fingerprint.of_smallest(reduce(SmallestHashes.merge, map(SmallestHashes.of, parts)))
     distinct, counts = np.unique(hashes, return_counts=True)
     assert np.array_equal(merged.hashes, distinct[:SIZE])
     assert merged.rows == counts[:SIZE].sum()
@@ -194,8 +196,8 @@ def test_the_smallest_of_many():
     hashes = np.random.default_rng(0).integers(0, 2**64, 20_000, dtype=np.uint64)
     hashes[5000:10_000] = hashes[:5000]
     merged = reduce(SmallestHashes.merge, map(SmallestHashes.of, np.array_split(hashes, 9)))
-    assert merged.fingerprint().to_dict() == Fingerprint.of(hashes).to_dict()
-    assert 0 < merged.fingerprint().single < SIZE < merged.fingerprint().rows
+    assert Fingerprint.of_smallest(merged).to_dict() == Fingerprint.of(hashes).to_dict()
+    assert 0 < merged.n_single < SIZE < merged.n_rows
 
 
 # Rows
@@ -247,3 +249,37 @@ def test_what_can_only_be_made_an_array_of_is_sliced_as_one():
             return np.arange(8.0).reshape(4, 2)
 
     assert take_rows(Rows(), slice(1, 3)).tolist() == [[2.0, 3.0], [4.0, 5.0]]
+
+
+@pytest.mark.parametrize("n_parts", [1, 4])
+def test_identifiers_are_found_in_the_parts_together(n_parts):
+    rng = np.random.default_rng(0)
+    number = rng.permutation(1000)
+    frame = pd.DataFrame({"name": [f"c{j}" for j in number], "number": number, "a": number % 250})
+    # In each part, every pair of rows is one of its own.
+    frame["pair"] = [f"p{j % 500}" for j in range(1000)]
+    merged = merge_summaries([summarise(part) for part in cut_up(frame, n_parts)])
+    with pytest.warns(UserWarning, match="attributes 'name', 'number' look like identifiers"):
+        merged.warn("drop")
+    assert merged.attributes("drop").used_names == ["a", "pair"]
+    assert merged.attributes("keep").used_names == list(frame.columns)
+
+
+def test_more_categories_than_histograms_hold_take_no_memory():
+    names = pd.DataFrame({"a": [f"c{j}" for j in range(40_000)]})
+    others = pd.DataFrame({"a": [f"d{j}" for j in range(40_000)]})
+    merged = summarise(names).merge(summarise(others))
+    assert merged.columns[0].totals is None
+    assert merged.merge(summarise(names)).columns[0].totals is None
+    [attribute] = merged.attributes().columns
+    assert not attribute.is_used
+    with pytest.warns(UserWarning, match=r"\['a'\] have more than 65,534 categories, .* left out"):
+        merged.warn("keep")
+
+
+def test_missing_values_of_any_part_are_remembered():
+    whole = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "b": ["u", "v", "u", "v"]})
+    gaps = pd.DataFrame({"a": [np.nan], "b": [None]}, dtype=object)
+    for parts, expected in (((whole, whole), False), ((whole, gaps), True), ((gaps, whole), True)):
+        known = merge_summaries([summarise(part) for part in parts]).attributes()
+        assert [column.has_missing for column in known.columns] == [expected, expected]

@@ -43,7 +43,9 @@ def test_a_float64_array_is_passed_through(order):
     attributes, encoded = learn(X)
     assert encoded is X
     assert attributes.encode(X) is X
-    assert attributes == Attributes((Attribute("x0", None, 2.0), Attribute("x1", None, 5.0)), None)
+    assert attributes == Attributes(
+        (Attribute("x0", None, 2.0), Attribute("x1", None, 5.0, has_missing=True)), None
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int16, np.uint64, ">f8"])
@@ -257,14 +259,14 @@ def test_memory_stays_small():
 def test_a_numeric_column_without_values():
     for X in (np.full((2, 1), NAN), objects(None, None)):
         attributes, encoded = learn(X)
-        assert attributes.columns == (Attribute("x0", None, 0.0),)
+        assert attributes.columns == (Attribute("x0", None, 0.0, has_missing=True),)
         assert same(encoded, [[NAN], [NAN]])
         assert same(attributes.encode(objects(3, None)), [[3.0], [NAN]])
 
 
 def test_a_nominal_column_without_values():
     attributes, encoded = learn(objects(None, None), categorical_features=[0])
-    assert attributes.columns == (Attribute("x0", (), 0.0),)
+    assert attributes.columns == (Attribute("x0", (), 0.0, has_missing=True),)
     assert attributes.n_categories.tolist() == [0]
     assert same(encoded, [[NAN], [NAN]])
     for new in (objects("a", None), objects(3, None), np.array([[True], [False]])):
@@ -394,7 +396,14 @@ def attribute_tables(draw):
         known = draw(st.one_of(st.none(), categories))
         code = st.integers(0, max(1, len(known or ())) - 1)
         fill = draw(numbers if known is None else code)
-        columns.append(Attribute(name, None if known is None else tuple(known), float(fill)))
+        columns.append(
+            Attribute(
+                name,
+                None if known is None else tuple(known),
+                float(fill),
+                draw(st.booleans()),
+            )
+        )
     return Attributes(tuple(columns), draw(st.sampled_from([None, tuple(names)])))
 
 
@@ -407,7 +416,8 @@ def test_storage_is_exact(attributes):
 
 
 def stored_column(**changes):
-    return {"name": "a", "categories": ["u", "v"], "fill": 1.0} | changes
+    stored = {"name": "a", "categories": ["u", "v"], "fill": 1.0, "has_missing": True}
+    return stored | changes
 
 
 @pytest.mark.parametrize(
@@ -422,6 +432,7 @@ def stored_column(**changes):
         {"names": None, "columns": [{"name": "a"}]},
         {"names": None, "columns": [stored_column(extra=1)]},
         {"names": None, "columns": [stored_column(name=1)]},
+        {"names": None, "columns": [stored_column(has_missing=0)]},
         {"names": None, "columns": [stored_column(), stored_column()]},
         {"names": ["b"], "columns": [stored_column()]},
         {"names": "a", "columns": [stored_column()]},
@@ -453,4 +464,4 @@ def test_malformed_storage_is_refused(stored):
 
 def test_well_formed_storage_is_accepted():
     restored = Attributes.from_dict({"names": ["a"], "columns": [stored_column(fill=1)]})
-    assert restored == Attributes((Attribute("a", ("u", "v"), 1.0),), ("a",))
+    assert restored == Attributes((Attribute("a", ("u", "v"), 1.0, has_missing=True),), ("a",))

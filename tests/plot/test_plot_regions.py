@@ -382,3 +382,19 @@ def test_what_cannot_be_drawn_is_refused(fitted):
     with pytest.raises(ValueError, match="'channel', of which X has 31 categories; choose an"):
         plot_regions(model, many, attributes=["channel", "age"])
     assert no_figure_is_open()
+
+
+def test_columns_go_by_name_and_identifiers_are_not_held():
+    frame, y = made_frame()
+    scores = np.linspace(0, 1, len(frame))
+    strange = frame.assign(customer=[f"c{j}" for j in range(len(frame))])
+    with pytest.warns(UserWarning, match="'customer' looks like an identifier"):
+        tree = fixed_tree().fit(strange, y, scores)
+    other = frame[frame.columns[::-1]].assign(when=pd.Timestamp("2020-01-01"))
+    display = plot_regions(tree, other, scores=[0.4], n_points=5, attributes=["age", "channel"])
+    assert set(display.held) == {"income", "flag", "scores"}
+    expected = plot_regions(tree, strange, scores=[0.4], n_points=5, attributes=["age", "channel"])
+    assert np.array_equal(display.after, expected.after)
+    by_place = plot_regions(tree, other, scores=[0.4], n_points=5, attributes=[3, 2], fixed={1: 1})
+    assert by_place.held["income"] == 1
+    plt.close("all")

@@ -18,11 +18,10 @@ import numpy.typing as npt
 from scipy.special import bdtrc, betaincinv
 
 from .._inputs.arrays import Floats
-from .._inputs.hashing import INCREMENT, MULTIPLIER, Hashes, mix64
+from .._inputs.hashing import INCREMENT, MULTIPLIER, SIZE, Hashes, SmallestHashes, mix64
 from .._inputs.scores import ScoreKind
 from .._inputs.tables import Categories, Column, Table, read_table
 
-SIZE = 256
 _LARGEST = np.uint64(2**64 - 1)
 _LARGEST_COUNT = 2**53
 _DIGITS = 16
@@ -59,37 +58,6 @@ class Overlap:
 
 
 @dataclass(frozen=True, eq=False)
-class SmallestHashes:
-    """The smallest hashes of some rows, with the number of rows of each; mergeable."""
-
-    hashes: Hashes
-    counts: npt.NDArray[np.int64]
-
-    @classmethod
-    def of(cls, hashes: Hashes) -> SmallestHashes:
-        """The smallest of the hashes of all rows."""
-        enough = 4 * SIZE
-        few = np.partition(hashes, enough)[:enough] if len(hashes) > enough else hashes
-        if len(np.unique(few)) <= SIZE < len(hashes):
-            few = hashes  # many rows have the same contents
-        distinct, counts = np.unique(few, return_counts=True)
-        return cls(distinct[:SIZE], counts[:SIZE].astype(np.int64))
-
-    def merge(self, other: SmallestHashes) -> SmallestHashes:
-        """The smallest of both."""
-        hashes = np.concatenate([self.hashes, other.hashes])
-        distinct, where = np.unique(hashes, return_inverse=True)
-        counts = np.zeros(len(distinct), dtype=np.int64)
-        np.add.at(counts, where, np.concatenate([self.counts, other.counts]))
-        return SmallestHashes(distinct[:SIZE], counts[:SIZE])
-
-    def fingerprint(self) -> Fingerprint:
-        """The fingerprint of the rows."""
-        single = int(np.count_nonzero(self.counts == 1))
-        return Fingerprint(self.hashes, int(self.counts.sum()), single)
-
-
-@dataclass(frozen=True, eq=False)
 class Fingerprint:
     """The smallest hashes of the contents of rows."""
 
@@ -103,7 +71,12 @@ class Fingerprint:
     @classmethod
     def of(cls, hashes: Hashes) -> Fingerprint:
         """The fingerprint of rows, given the hash of each."""
-        return SmallestHashes.of(hashes).fingerprint()
+        return cls.of_smallest(SmallestHashes.of(hashes))
+
+    @classmethod
+    def of_smallest(cls, smallest: SmallestHashes) -> Fingerprint:
+        """The fingerprint of rows, given their smallest hashes."""
+        return cls(smallest.hashes, smallest.n_rows, smallest.n_single)
 
     @property
     def largest(self) -> np.uint64:

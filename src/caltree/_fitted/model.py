@@ -424,6 +424,8 @@ def _check_split(model: FittedModel, node: int) -> None:
     attribute, count = int(model.attribute[node]), int(model.n_children[node])
     columns = model.attributes.columns
     categories = columns[attribute].categories if attribute < len(columns) else None
+    if categories == ():
+        raise ValueError(f"node {node} of a stored model splits on an attribute it does not use")
     targets = [int(model.missing[node])]
     if categories:
         begin = int(model.table[node])

@@ -54,7 +54,12 @@ def segment_table(
 
 
 def segments(attribute: Attribute, values: Floats, max_segments: int) -> Iterator[tuple[str, Mask]]:
-    """Yield conditions that divide rows by one attribute, and the rows of each; none is empty."""
+    """Yield conditions that divide rows by one attribute, and the rows of each; none is empty.
+
+    There are none of an attribute that is not used.
+    """
+    if not attribute.is_used:
+        return
     name = printable(attribute.name)
     missing = np.isnan(values)
     if attribute.categories:

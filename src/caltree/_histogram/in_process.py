@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
 
-from .._fitted.fingerprint import Fingerprint, SmallestHashes
+from .._fitted.fingerprint import Fingerprint
+from .._inputs.attributes import Identifiers
 from .._inputs.folds import (
     IN_NO_FOLD,
     Fold,
@@ -21,6 +22,7 @@ from .._inputs.folds import (
     folds_by_number,
     make_folds,
 )
+from .._inputs.hashing import SmallestHashes
 from .._inputs.indexing import count_rows, take_rows
 from .._inputs.tables import read_table
 from .._inputs.training_rows import TrainingRows
@@ -45,6 +47,7 @@ def make_histogram_engine(
     cv: Any,
     random_state: Any,
     categorical_features: Any,
+    identifiers: Identifiers,
     n_jobs: int | None,
 ) -> tuple[HistogramEngine, Fingerprint]:
     """Put the rows of a table into bins, a chunk at a time; return an engine and a fingerprint."""
@@ -58,7 +61,8 @@ def make_histogram_engine(
         delayed(part.summarise)(categorical_features, growth.max_bins) for part in parts
     )
     summary = merge_summaries(summaries)
-    known = summary.attributes()
+    summary.warn(identifiers)
+    known = summary.attributes(identifiers)
     samples = run(delayed(sample_rows)(part, begin, first[-1], known) for part, begin in numbered)
     plan, attributes = make_plan(
         reduce(Sample.merge, samples),
@@ -76,7 +80,7 @@ def make_histogram_engine(
     )
     smallest = reduce(SmallestHashes.merge, (few for _, few in binned))
     pool = LocalPool(plan, [chunk for chunk, _ in binned], [None] * len(binned), n_jobs)
-    return HistogramEngine(pool, plan, attributes, growth), smallest.fingerprint()
+    return HistogramEngine(pool, plan, attributes, growth), Fingerprint.of_smallest(smallest)
 
 
 def _chunk_size(n_rows: int) -> int:

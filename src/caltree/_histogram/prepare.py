@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._fitted.fingerprint import SmallestHashes, calibration_hashes
+from .._fitted.fingerprint import calibration_hashes
 from .._inputs.arrays import Floats, Labels, Mask
 from .._inputs.attributes import Attributes
+from .._inputs.hashing import SmallestHashes
 from .._inputs.indexing import take_rows
 from .._inputs.scores import ScoreKind, is_offset
 from .._training.dataset import scores_per_state

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, TypeAlias
 
@@ -15,9 +15,17 @@ import numpy as np
 import numpy.typing as npt
 
 from .._inputs.arrays import Floats, Mask
-from .._inputs.attributes import Attribute, Attributes, refuse_infinite_categories
+from .._inputs.attributes import (
+    Attribute,
+    Attributes,
+    Identifiers,
+    refuse_infinite_categories,
+)
+from .._inputs.identifiers import WholeNumbers, are_names, warn_of_identifiers
 from .._inputs.indexing import column_positions
+from .._inputs.parameters import MOST_BINS
 from .._inputs.tables import Categories, Category, Column, read_table
+from .._inputs.warning import warn_user
 from .binning import Bins, cuts_between, few_values, quantile_cuts
 
 
@@ -26,13 +34,27 @@ class NumericSummary:
     """Of a column of numbers: the different ones, or None if they are many."""
 
     values: Floats | None
+    has_missing: bool = False
+    whole: WholeNumbers | None = None
+    """None if they are no key for sure."""
 
     def merge(self, other: NumericSummary, max_bins: int) -> NumericSummary:
         """Those of both."""
-        if self.values is None or other.values is None:
-            return NumericSummary(None)
-        values = np.union1d(self.values, other.values)
-        return NumericSummary(values if len(values) <= max_bins else None)
+        values = None
+        if self.values is not None and other.values is not None:
+            values = np.union1d(self.values, other.values)
+        whole = None
+        if self.whole is not None and other.whole is not None:
+            whole = self.whole.merge(other.whole)
+        return NumericSummary(
+            values if values is not None and len(values) <= max_bins else None,
+            self.has_missing or other.has_missing,
+            whole,
+        )
+
+    def is_identifier(self, name: str) -> bool:
+        """Whether the numbers look like keys of the rows."""
+        return self.whole is not None and self.whole.are_keys(name)
 
     @property
     def is_empty(self) -> bool:
@@ -42,22 +64,38 @@ class NumericSummary:
 
 @dataclass(frozen=True)
 class NominalSummary:
-    """Of a column of categories: how much weight each has."""
+    """Of a column of categories: how much weight each has, or None if they are too many."""
 
-    totals: dict[Category, float]
+    totals: dict[Category, float] | None
     declared: Categories | None
     """The categories of the column's type, if it has them: they count even without a row."""
+    has_missing: bool = False
+    n_present: int = 0
+    """The rows that have a value."""
 
     def merge(self, other: NominalSummary, max_bins: int) -> NominalSummary:
         """Those of both."""
-        totals = dict(self.totals)
-        for category, total in other.totals.items():
-            totals[category] = totals.get(category, 0.0) + total
+        totals = None
+        if self.totals is not None and other.totals is not None:
+            totals = dict(self.totals)
+            for category, total in other.totals.items():
+                totals[category] = totals.get(category, 0.0) + total
         same = self.declared is not None and self.declared == other.declared
-        return NominalSummary(totals, self.declared if same else None)
+        return NominalSummary(
+            _unless_too_many(totals),
+            self.declared if same else None,
+            self.has_missing or other.has_missing,
+            self.n_present + other.n_present,
+        )
+
+    def is_identifier(self, name: str) -> bool:
+        """Whether the categories name the rows."""
+        return self.totals is not None and are_names(self.n_present, len(self.totals))
 
     def categories(self, name: str) -> Categories:
-        """In the order of their codes."""
+        """In the order of their codes; none if they are too many."""
+        if self.totals is None or len(self.declared or ()) > MOST_BINS:
+            return ()
         if self.declared is not None:
             return self.declared
         if len({isinstance(category, str) for category in self.totals}) > 1:
@@ -70,7 +108,7 @@ class NominalSummary:
     @property
     def is_empty(self) -> bool:
         """Whether all values are missing."""
-        return not self.totals
+        return self.n_present == 0
 
 
 ColumnSummary: TypeAlias = NumericSummary | NominalSummary
@@ -84,6 +122,8 @@ class TableSummary:
     names: tuple[str, ...] | None
     columns: tuple[ColumnSummary, ...]
     max_bins: int
+    chosen: tuple[bool, ...]
+    """Whether each column was named among the `categorical_features`."""
 
     @classmethod
     def of(
@@ -108,7 +148,7 @@ class TableSummary:
                 columns.append(_summarise_numbers(values, label, max_bins))
             else:
                 columns.append(_summarise_categories(column, values, weights, label))
-        return cls(labels, table.names, tuple(columns), max_bins)
+        return cls(labels, table.names, tuple(columns), max_bins, tuple(nominal.tolist()))
 
     def merge(self, other: TableSummary) -> TableSummary:
         """Return the summary of both parts."""
@@ -122,19 +162,33 @@ class TableSummary:
             _merge_columns(a, b, label, self.max_bins)
             for (a, b), label in zip(pairs, self.labels, strict=True)
         )
-        return TableSummary(self.labels, self.names, merged, self.max_bins)
+        return replace(self, columns=merged)
 
-    def attributes(self) -> Attributes:
-        """The attributes, still without means to stand in for missing numbers."""
-        columns = []
-        for label, seen in zip(self.labels, self.columns, strict=True):
-            if isinstance(seen, NumericSummary):
-                columns.append(Attribute(label, None))
-                continue
-            known = seen.categories(label)
-            totals = [seen.totals.get(category, 0.0) for category in known]
-            columns.append(Attribute(label, known, float(np.argmax(totals)) if known else 0.0))
-        return Attributes(tuple(columns), self.names)
+    def attributes(self, identifiers: Identifiers = "keep") -> Attributes:
+        """The attributes, still without means to stand in for missing numbers.
+
+        Those of more categories than two bytes can tell apart are not used, nor are identifiers
+        that are to be dropped.
+        """
+        columns = map(_attribute, self.labels, self.columns)
+        known = Attributes(tuple(columns), self.names)
+        return known if identifiers == "keep" else known.without_values_of(set(self._identifiers()))
+
+    def warn(self, identifiers: Identifiers) -> None:
+        """Warn of columns that are not used."""
+        if identifiers == "drop":
+            warn_of_identifiers(self._identifiers(), dropped=True)
+        seen = zip(self.labels, self.columns, strict=True)
+        too_many = [label for label, column in seen if _has_too_many(column)]
+        if too_many:
+            warn_user(
+                f"attributes {too_many} have more than {MOST_BINS:,} categories, too many for "
+                "histograms, and are left out; group their categories, or use tree_method='exact'"
+            )
+
+    def _identifiers(self) -> list[str]:
+        every = zip(self.labels, self.columns, self.chosen, strict=True)
+        return [name for name, seen, chosen in every if not chosen and seen.is_identifier(name)]
 
 
 def merge_summaries(summaries: Sequence[TableSummary]) -> TableSummary:
@@ -149,11 +203,11 @@ def learn_bins(
     columns: list[Attribute] = []
     cuts: list[Floats | None] = []
     for j, (attribute, seen) in enumerate(zip(known.columns, summary.columns, strict=True)):
-        if not isinstance(seen, NumericSummary):
+        if not isinstance(seen, NumericSummary) or not attribute.is_used:
             columns.append(attribute)
             cuts.append(None)
             continue
-        columns.append(Attribute(attribute.name, None, _mean(sample[:, j], weights)))
+        columns.append(replace(attribute, fill=_mean(sample[:, j], weights)))
         if seen.values is not None:
             cuts.append(cuts_between(seen.values))
         else:
@@ -167,7 +221,9 @@ def _summarise_numbers(values: npt.NDArray[Any], label: str, max_bins: int) -> N
         raise ValueError(
             f"X contains infinity in attribute {label!r}; replace it or mark it missing (NaN)"
         )
-    return NumericSummary(few_values(values, max_bins))
+    has_missing = values.dtype.kind == "f" and bool(np.isnan(values).any())
+    few = few_values(values, max_bins)
+    return NumericSummary(few, has_missing, WholeNumbers.of(values, label))
 
 
 def _summarise_categories(
@@ -179,7 +235,32 @@ def _summarise_categories(
     weight = None if weights is None else weights[present]
     totals = np.bincount(values[present], weight, minlength=len(categories))
     seen = {c: float(t) for c, t in zip(categories, totals, strict=True) if t > 0}
-    return NominalSummary(seen, categories if column.declared else None)
+    n_present = int(np.count_nonzero(present))
+    return NominalSummary(
+        _unless_too_many(seen),
+        categories if column.declared else None,
+        n_present < len(values),
+        n_present,
+    )
+
+
+def _unless_too_many(totals: dict[Category, float] | None) -> dict[Category, float] | None:
+    """None instead of more categories than can be told apart: they shall take no memory."""
+    return None if totals is None or len(totals) > MOST_BINS else totals
+
+
+def _has_too_many(seen: ColumnSummary) -> bool:
+    return not isinstance(seen, NumericSummary) and (
+        seen.totals is None or len(seen.declared or ()) > MOST_BINS
+    )
+
+
+def _attribute(label: str, seen: ColumnSummary) -> Attribute:
+    if isinstance(seen, NumericSummary):
+        return Attribute(label, None, has_missing=seen.has_missing)
+    known, totals = seen.categories(label), seen.totals or {}
+    fill = float(np.argmax([totals.get(category, 0.0) for category in known])) if known else 0.0
+    return Attribute(label, known, fill, seen.has_missing)
 
 
 def _merge_columns(
@@ -191,7 +272,7 @@ def _merge_columns(
         return first.merge(second, max_bins)
     # A part without a single value may look like either.
     if first.is_empty or second.is_empty:
-        return second if first.is_empty else first
+        return replace(second if first.is_empty else first, has_missing=True)
     raise TypeError(
         f"attribute {label!r} of X holds numbers in some rows and categories in others; "
         "make them all of one type"

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import math
 import reprlib
-import warnings
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from .arrays import Floats, Mask
+from .fills import column_means, most_frequent
+from .identifiers import WholeNumbers, are_names, warn_of_identifiers
 from .indexing import column_positions
 from .tables import Categories, Column, Table, read_table
+from .unseen import Unseen, count_missing
+from .warning import warn_user
 
-_BLOCK = 2**15  # numbers worked on at a time: few enough to stay in the processor's cache
+Identifiers: TypeAlias = Literal["keep", "warn", "drop"]
+"""What to do with columns that look like identifiers."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +32,22 @@ class Attribute:
     categories: Categories | None
     """In the order of their codes; None for a numeric attribute.
 
-    An empty tuple is a nominal column without a single value: all its later values count as
-    missing.
+    An empty tuple is a column that is not used: an identifier that was left out, or a nominal
+    column without a single value. All its values count as missing.
     """
     fill: float = 0.0
     """It replaces missing values: the mean, or the code of the most frequent category."""
+    has_missing: bool = False
+    """Whether a training row had no value."""
+
+    @property
+    def is_used(self) -> bool:
+        """Whether its values count for anything."""
+        return self.categories != ()
+
+    def without_values(self) -> Attribute:
+        """The attribute as one that is not used."""
+        return Attribute(self.name, (), 0.0, has_missing=True)
 
 
 @dataclass(frozen=True)
@@ -53,23 +68,60 @@ class Attributes:
         """The value that replaces a missing one of each attribute."""
         return np.array([column.fill for column in self.columns], dtype=np.float64)
 
-    def encode(self, X: Any) -> Floats:
-        """Encode new rows.
+    def encode(self, X: Any, unseen: Unseen | None = None) -> Floats:
+        """Encode new rows, and count their values that training did not have.
 
-        A missing value is NaN, a category not seen in training becomes the most frequent one, and
-        infinity is allowed. The result is `X` itself if it is encoded already.
+        Where both tables have names, columns are taken by name; others are ignored, and those that
+        are not used may be absent. A missing value is NaN, a category not seen in training becomes
+        the most frequent one, and infinity is allowed. The result is `X` itself if it is encoded
+        already.
         """
         table = read_table(X, "X")
-        _check_columns(table, self)
+        positions = self.positions_in(table)
         all_numeric = all(attribute.categories is None for attribute in self.columns)
         numbers = table.numbers() if all_numeric else None
         if numbers is not None:
+            self._count_missing(numbers, unseen)
             return numbers
-        encoded = np.empty(table.shape, order="F")
-        for j, attribute in enumerate(self.columns):
-            column = table.column(j, nominal=attribute.categories is not None)
+        encoded = np.empty((table.shape[0], len(self.columns)), order="F")
+        for j, (attribute, position) in enumerate(zip(self.columns, positions, strict=True)):
+            if position is None or not attribute.is_used:
+                encoded[:, j] = math.nan
+                continue
+            column = table.column(position, nominal=attribute.categories is not None)
             encoded[:, j] = _encode_column(column, attribute)
+            if unseen is not None:
+                _count_new_categories(column, attribute, unseen)
+        self._count_missing(encoded, unseen)
         return encoded
+
+    def _count_missing(self, encoded: Floats, unseen: Unseen | None) -> None:
+        if unseen is None:
+            return
+        unseen.n_rows += len(encoded)
+        complete = np.array([not attribute.has_missing for attribute in self.columns])
+        for j, n_rows in count_missing(encoded, complete):
+            unseen.add_missing(self.columns[j].name, n_rows)
+
+    def positions_in(self, table: Table) -> list[int | None]:
+        """Where the attributes are in another table; None for one that is absent and not used."""
+        _check_columns(table, self)
+        if table.names is None or self.names is None:
+            return list(range(len(self.columns)))
+        position_of = {name: position for position, name in enumerate(table.names)}
+        return [position_of.get(name) for name in self.names]
+
+    def without_values_of(self, names: Container[str]) -> Attributes:
+        """These attributes, some of which are not used."""
+        columns = (
+            column.without_values() if column.name in names else column for column in self.columns
+        )
+        return Attributes(tuple(columns), self.names)
+
+    @property
+    def used_names(self) -> list[str]:
+        """The names of the attributes that count for something."""
+        return [column.name for column in self.columns if column.is_used]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the attributes as lists, strings and numbers that JSON keeps exactly."""
@@ -79,6 +131,7 @@ class Attributes:
                 "name": column.name,
                 "categories": None if column.categories is None else list(column.categories),
                 "fill": column.fill,
+                "has_missing": column.has_missing,
             }
             for column in self.columns
         ]
@@ -103,6 +156,7 @@ def learn(
     categorical_features: Iterable[str | int | bool] | None = None,
     keep: Mask | None = None,
     sample_weight: Floats | None = None,
+    identifiers: Identifiers = "keep",
 ) -> tuple[Attributes, Floats]:
     """Learn the attributes of a training table and encode it.
 
@@ -110,7 +164,8 @@ def learn(
     or a scipy sparse matrix (which is made dense). Columns of booleans, strings or categories
     become nominal, as do the `categorical_features`, of any type; all others must be numbers.
     Rows outside of `keep` are dropped, and the weights, which count for the fills, are those of
-    the others.
+    the others. Columns that look like identifiers, apart from the `categorical_features`, are kept
+    ("keep"), or kept with a warning ("warn"), or not used, with a warning ("drop").
 
     The encoded table is `X` itself if it is a contiguous float64 array without nominal columns, of
     which all rows are kept; otherwise a new Fortran-ordered matrix.
@@ -123,25 +178,55 @@ def learn(
             raise ValueError(
                 f"X has 0 {what} (shape={table.shape}) while a minimum of 1 is required."
             )
-    encoded, categories = _encode_training(table, categorical_features, keep)
-    means = _means(encoded, sample_weight)
+    nominal = np.zeros(table.shape[1], dtype=bool)
+    if categorical_features is not None:
+        nominal[column_positions(categorical_features, table, "categorical_features")] = True
+    encoded, categories = _encode_training(table, nominal, keep)
+    means = column_means(encoded, sample_weight)
     columns = []
     for j, known in enumerate(categories):
         if known is None:
             _check_finite(means[j], encoded[:, j], keep, table.label(j))
             fill = float(means[j])
         else:
-            fill = _most_frequent(encoded[:, j], len(known), sample_weight)
-        columns.append(Attribute(table.label(j), known, fill))
-    return Attributes(tuple(columns), table.names), encoded
+            fill = most_frequent(encoded[:, j], len(known), sample_weight)
+        has_missing = bool(np.isnan(encoded[:, j]).any())
+        columns.append(Attribute(table.label(j), known, fill, has_missing))
+    learned = Attributes(tuple(columns), table.names)
+    if identifiers == "keep":
+        return learned, encoded
+    return _treat_identifiers(learned, encoded, nominal, drop=identifiers == "drop")
+
+
+def _treat_identifiers(
+    learned: Attributes, encoded: Floats, chosen: Mask, *, drop: bool
+) -> tuple[Attributes, Floats]:
+    """Warn of columns that look like identifiers, except chosen ones, and perhaps drop them."""
+    found = [
+        j
+        for j, attribute in enumerate(learned.columns)
+        if not chosen[j] and _is_identifier(attribute, encoded[:, j])
+    ]
+    names = [learned.columns[j].name for j in found]
+    warn_of_identifiers(names, dropped=drop)
+    if not drop or not found:
+        return learned, encoded
+    encoded = np.array(encoded, order="F")  # which may be the user's own
+    encoded[:, found] = math.nan
+    return learned.without_values_of(set(names)), encoded
+
+
+def _is_identifier(attribute: Attribute, encoded: Floats) -> bool:
+    if attribute.categories is not None:
+        known = encoded[~np.isnan(encoded)]
+        return are_names(len(known), len(np.unique(known)))
+    numbers = WholeNumbers.of(encoded, attribute.name)
+    return numbers is not None and numbers.are_keys(attribute.name)
 
 
 def _encode_training(
-    table: Table, categorical_features: Iterable[str | int | bool] | None, keep: Mask | None
+    table: Table, nominal: Mask, keep: Mask | None
 ) -> tuple[Floats, list[Categories | None]]:
-    nominal = np.zeros(table.shape[1], dtype=bool)
-    if categorical_features is not None:
-        nominal[column_positions(categorical_features, table, "categorical_features")] = True
     categories: list[Categories | None] = [None] * table.shape[1]
     numbers = None if nominal.any() else table.numbers()
     if numbers is not None and keep is None:
@@ -181,54 +266,6 @@ def refuse_infinite_categories(categories: Categories, name: str) -> None:
         )
 
 
-def _means(matrix: Floats, sample_weight: Floats | None) -> Floats:
-    """The mean of each column's numbers: 0 where there are none, NaN where one is infinite."""
-    n_rows, n_columns = matrix.shape
-    weight = np.broadcast_to(1.0, n_rows) if sample_weight is None else sample_weight
-    # A power of two changes no digit and keeps the sums below the largest number they add.
-    scale = 2.0 ** min(-math.ceil(math.log2(weight.sum()) + 1), 1000)
-    sums, totals = np.zeros(n_columns), np.zeros(n_columns)
-    incomplete = np.zeros(n_columns, dtype=bool)
-    step = max(64, _BLOCK // n_columns)
-    with np.errstate(invalid="ignore", over="ignore"):
-        for start in range(0, n_rows, step):
-            block = matrix[start : start + step]
-            share = scale * weight[start : start + step, np.newaxis]
-            # The order is given so that the sums do not depend on the order of the matrix.
-            part = np.multiply(block, share, order="C")
-            part_sums = part.sum(axis=0)
-            if np.isnan(part_sums).any():
-                present = ~np.isnan(block)
-                part[~present] = 0.0
-                incomplete |= ~present.all(axis=0)
-                part_sums = part.sum(axis=0)
-                totals += np.multiply(present, share, order="C").sum(axis=0)
-            else:
-                totals += share.sum()
-            sums += part_sums
-        means = np.divide(sums, totals, out=np.zeros(n_columns), where=totals > 0)
-        for j in np.flatnonzero(incomplete & (totals > 0)):
-            present = ~np.isnan(matrix[:, j])
-            means[j] = _mean_in_order(matrix[present, j], scale * weight[present])
-    largest = np.finfo(np.float64).max  # which rounding may exceed
-    return np.where(np.isfinite(sums), np.clip(means, -largest, largest), np.nan)
-
-
-def _mean_in_order(values: Floats, weight: Floats) -> float:
-    """The mean, with its sums added up row by row as in the published method.
-
-    It replaces missing values, where the last digit can decide on which side of a cut they fall.
-    """
-    return float(np.cumsum(values * weight)[-1] / np.cumsum(weight)[-1])
-
-
-def _most_frequent(codes: Floats, n_categories: int, sample_weight: Floats | None) -> float:
-    known = ~np.isnan(codes)
-    weight = None if sample_weight is None else sample_weight[known]
-    totals = np.bincount(codes[known].astype(np.intp), weight, minlength=max(1, n_categories))
-    return float(totals.argmax())
-
-
 def _check_finite(mean: float, column: Floats, keep: Mask | None, name: str) -> None:
     if not math.isfinite(mean):
         row = int(np.flatnonzero(np.isinf(column))[0])
@@ -242,7 +279,13 @@ def _check_finite(mean: float, column: Floats, keep: Mask | None, name: str) -> 
 def _check_columns(table: Table, attributes: Attributes) -> None:
     given, fitted = table.names, attributes.names
     if given is not None and fitted is not None:
-        _check_names(given, fitted)
+        absent = [name for name in attributes.used_names if name not in set(given)]
+        if absent:
+            others = [name for name in given if name not in set(fitted)]
+            instead = f"; it has {reprlib.repr(others)} instead" if others else ""
+            raise ValueError(
+                f"X lacks the attributes {absent} the calibrator was fitted with{instead}"
+            )
     elif table.shape[1] != len(attributes.columns):
         raise ValueError(
             f"X has {table.shape[1]} attributes, "
@@ -250,30 +293,7 @@ def _check_columns(table: Table, attributes: Attributes) -> None:
         )
     elif (given is None) != (fitted is None):
         has, was = ("does not have valid", "with") if given is None else ("has", "without")
-        warnings.warn(
-            f"X {has} feature names, but the calibrator was fitted {was} feature names",
-            UserWarning,
-            stacklevel=4,
-        )
-
-
-def _check_names(given: tuple[str, ...], fitted: tuple[str, ...]) -> None:
-    missing = sorted(set(fitted) - set(given), key=fitted.index)
-    unexpected = sorted(set(given) - set(fitted), key=given.index)
-    if missing:
-        instead = f"; it has {unexpected} instead" if unexpected else ""
-        raise ValueError(
-            f"X lacks the attributes {missing} the calibrator was fitted with{instead}"
-        )
-    if unexpected:
-        raise ValueError(
-            f"X has the attributes {unexpected} the calibrator was not fitted with; drop them"
-        )
-    if given != fitted:
-        raise ValueError(
-            f"X has its attributes in the order {list(given)}, but the calibrator was "
-            f"fitted with {list(fitted)}; reorder them, e.g. X[list(tree.feature_names_in_)]"
-        )
+        warn_user(f"X {has} feature names, but the calibrator was fitted {was} feature names")
 
 
 def _encode_column(column: Column, attribute: Attribute) -> Floats:
@@ -297,6 +317,17 @@ def _encode_column(column: Column, attribute: Attribute) -> Floats:
     return _codes(column, fitted, otherwise=attribute.fill if fitted else math.nan)
 
 
+def _count_new_categories(column: Column, attribute: Attribute, unseen: Unseen) -> None:
+    known = set(attribute.categories or ())
+    if attribute.categories is None or known.issuperset(column.categories or ()):
+        return
+    given = column.categories or ()
+    is_new = np.array([*(category not in known for category in given), False])[column.values]
+    n_rows = int(np.count_nonzero(is_new))
+    if n_rows:
+        unseen.add_category(attribute.name, n_rows, given[column.values[is_new.argmax()]])
+
+
 def _codes(column: Column, categories: Categories, otherwise: float) -> Floats:
     code_of = {category: float(code) for code, category in enumerate(categories)}
     recoded = [code_of.get(category, otherwise) for category in column.categories or ()]
@@ -309,10 +340,12 @@ def _look_up(numbers: list[float], column: Column) -> Floats:
 
 
 def _attribute_from_dict(stored: Any) -> Attribute:
-    keys = {"name", "categories", "fill"}
+    keys = {"name", "categories", "fill", "has_missing"}
     _require(isinstance(stored, dict) and set(stored) == keys, "column", stored)
     name, categories, fill = stored["name"], stored["categories"], stored["fill"]
+    has_missing = stored["has_missing"]
     _require(isinstance(name, str), "name", name)
+    _require(isinstance(has_missing, bool), f"has_missing of {name!r}", has_missing)
     _require(_is_finite_number(fill) and not isinstance(fill, bool), f"fill of {name!r}", fill)
     if categories is not None:
         _require(
@@ -324,7 +357,7 @@ def _attribute_from_dict(stored: Any) -> Attribute:
         )
         _require(fill in range(max(1, len(categories))), f"fill of {name!r}", fill)
         categories = tuple(categories)
-    return Attribute(name, categories, float(fill))
+    return Attribute(name, categories, float(fill), has_missing)
 
 
 def _is_finite_number(value: Any) -> bool:

@@ -69,6 +69,7 @@ def apply(
     Example:
       caltree apply model.json new.parquet --out calibrated.parquet
     """  # noqa: D301  # click knows \b as one character
+    from .errors import warn, warn_of_unseen
     from .io.sources import open_source
     from .io.targets import check_target, check_terminal
     from .models import read_model
@@ -94,12 +95,11 @@ def apply(
             quiet=quiet,
         )
     if counts.bad:
-        click.echo(
-            f"caltree: warning: {counts.bad:,} of {counts.rows:,} rows have no probabilities: "
-            "their score is missing, infinite or no probability; the first is row "
-            f"{counts.first_bad}",
-            err=True,
+        warn(
+            f"{counts.bad:,} of {counts.rows:,} rows have no probabilities: their score is "
+            f"missing, infinite or no probability; the first is row {counts.first_bad}"
         )
+    warn_of_unseen(counts.unseen, table)
     if not quiet:
         click.echo(f"{counts.rows - counts.bad:,} rows calibrated: {out}", err=True)
 

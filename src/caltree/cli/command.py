@@ -13,10 +13,16 @@ from typing import Any
 import click
 
 from .. import __version__
-from .errors import writing
+from .._inputs.identifiers import IdentifierWarning
+from .errors import warn, writing
 
 _INTERRUPTED = 130
 _SIGNALS = [signal.SIGINT, signal.SIGTERM]
+# Of identifiers, by whether they are left out.
+_REMEDIES = {
+    True: "to keep such columns, name all attributes with --attributes",
+    False: "the published method keeps such columns; leave them out with --exclude",
+}
 
 EPILOG = """\
 Files are CSV, Parquet, Arrow or JSON lines, by their ending: .csv, .tsv, .parquet, .pq, .arrow,
@@ -121,8 +127,10 @@ def _stop_on_signals() -> Iterator[None]:
 @contextmanager
 def _warnings_in_one_line() -> Iterator[None]:
     def show(message: Any, category: type[Warning], *place: Any, **more: Any) -> None:
-        if issubclass(category, UserWarning):
-            click.echo(f"caltree: warning: {' '.join(str(message).split())}", err=True)
+        if isinstance(message, IdentifierWarning):
+            warn(f"{message.finding}; {_REMEDIES[message.dropped]}")
+        elif issubclass(category, UserWarning):
+            warn(str(message))
 
     with warnings.catch_warnings():
         warnings.simplefilter("default", UserWarning)

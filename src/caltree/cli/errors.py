@@ -9,6 +9,8 @@ from contextlib import contextmanager
 
 import click
 
+from .._inputs.unseen import Unseen
+
 _REMEDIES = {
     errno.ENOENT: "check the path",
     errno.ENOTDIR: "check the path",
@@ -21,6 +23,18 @@ _REMEDIES = {
     errno.EDQUOT: "make room or choose another place",
     errno.EFBIG: "raise the limit on the size of files or choose another format",
 }
+
+
+def warn(message: str) -> None:
+    """Say in one line on standard error what the user should know."""
+    click.echo(f"caltree: warning: {' '.join(message.split())}", err=True)
+
+
+def warn_of_unseen(unseen: Unseen, table: str) -> None:
+    """Say how many rows of a file have values that training did not have, if any has."""
+    message = unseen.message()
+    if message is not None:
+        warn(f"{table}: {message}")
 
 
 class CommandError(click.ClickException):

@@ -56,7 +56,7 @@ def evaluate(
     Example:
       caltree evaluate model.json held_out.csv
     """  # noqa: D301  # click knows \b as one character
-    from .errors import working
+    from .errors import warn_of_unseen, working
     from .io.sources import open_source
     from .io.targets import check_target
     from .model_rows import label_and_weight, predict_labelled
@@ -70,8 +70,15 @@ def evaluate(
     with working(f"measure {table}"):
         classes = known.calibrator.classes_
         figures = measure(found.y, found.before, found.after, classes, found.weights)
+    warn_of_unseen(found.unseen, table)
     if as_json:
-        plain = {"model": model, "table": table, "rows": len(found.y), "measures": figures}
+        plain = {
+            "model": model,
+            "table": table,
+            "rows": len(found.y),
+            "unseen": found.unseen.to_list(),
+            "measures": figures,
+        }
         click.echo(json.dumps(plain, indent=2))
         return
     from rich.console import Console

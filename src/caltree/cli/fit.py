@@ -9,6 +9,7 @@ import click
 import numpy as np
 
 from .._inputs.scores import ScoreKind
+from .._model_base import fitted_attributes
 from .._options import ABOUT_NAMES, names_option
 from . import options
 from .columns import (
@@ -21,7 +22,7 @@ from .columns import (
     guess_scores,
 )
 from .command import Command
-from .errors import CommandError, usage_error, working
+from .errors import CommandError, usage_error, warn, working
 from .evaluate import as_table, measure
 from .io.targets import check_target
 from .models import write_model
@@ -44,10 +45,11 @@ yes the score of yes. Otherwise --scores names one column a class, in the sorted
 classes (p_a,p_b,p_c for a, b, c), and so on for further classifiers.
 
 {GUESSES}
-Attributes are all other columns. Those of text are nominal, and so are those of true and false. A
-column of CSV is one of numbers if all of its values are numbers; --categorical makes it nominal.
-Dates are refused: --exclude leaves them out. An empty field or null is missing; among numbers NA,
-NaN and the like are, too.
+Attributes are all other columns, but for those that look like identifiers: these are left out,
+with a warning, unless --attributes or --categorical names them. Attributes of text are nominal, and
+so are those of true and false. A column of CSV is one of numbers if all of its values are numbers;
+--categorical makes it nominal. Dates are refused: --exclude leaves them out. An empty field or null
+is missing; among numbers NA, NaN and the like are, too.
 
 \b
 Examples:
@@ -222,6 +224,8 @@ def _parameters(request: Request) -> dict[str, Any]:
         found["categorical_features"] = list(request.categorical)
     seed = request.random_state
     found["random_state"] = seed or 0 if request.kind == "forest" else seed
+    if request.attributes is not None:
+        found["drop_identifiers"] = False  # whoever names the attributes knows what they are
     return found
 
 
@@ -276,10 +280,9 @@ def _attributes(request: Request, columns: Columns, source: Source, batch: Any) 
 def _warn_of_first_class(scores: tuple[str, ...], classes: list[Any]) -> None:
     first, second = map(str, classes[:2])
     if len(scores) == 1 and class_in_name(scores[0], classes) == first:
-        click.echo(
-            f"caltree: warning: the one column of scores, {scores[0]}, is taken for the scores of "
-            f"{second}, the second class",
-            err=True,
+        warn(
+            f"the one column of scores, {scores[0]}, is taken for the scores of {second}, the "
+            "second class"
         )
 
 
@@ -314,8 +317,9 @@ def _print_summary(
         f"  label       {columns.label}: {', '.join(map(str, classes))}",
         f"  scores      {', '.join(columns.scores)}, taken as {calibrator.score_type_}{of}",
     ]
-    if columns.attributes:
-        lines.append(f"  attributes  {', '.join(columns.attributes)}")
+    known = fitted_attributes(calibrator)
+    if known is not None:
+        lines.append(f"  attributes  {', '.join(known.used_names) or 'none'}")
     if columns.weight is not None:
         lines.append(f"  weight      {columns.weight}")
     click.echo("\n".join(lines), err=True)

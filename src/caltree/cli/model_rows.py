@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import compress
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,8 @@ import pyarrow as pa
 
 from .._inputs.arrays import Floats
 from .._inputs.scores import ScoreKind
+from .._inputs.unseen import Unseen
+from .._model_base import predict_and_count
 from .._options import list_names
 from .columns import Columns
 from .errors import CommandError, reading, working
@@ -35,7 +38,9 @@ class Inputs:
         cls, model: Model, columns: Columns, source: Source, *, bad_rows_are_null: bool = False
     ) -> Inputs:
         """Check that the file has what the model needs."""
-        source.check(*columns.scores, *columns.attributes)
+        learned = model.attributes
+        used = [] if learned is None else [each.is_used for each in learned.columns]
+        source.check(*columns.scores, *compress(columns.attributes, used))
         return cls(model, columns, source.name, bad_rows_are_null)
 
     def scores(self, batch: Any, first_row: int) -> Floats:
@@ -47,25 +52,27 @@ class Inputs:
         return scores(given, places, taken_as, check=not self.bad_rows_are_null)
 
     def convert(self, batch: Any, first_row: int) -> dict[str, Any]:
-        """The columns of attributes by name, each of the type that the model learned."""
+        """The columns of the used attributes by name, each of the type that the model learned."""
         learned = self.model.attributes
         if learned is None:
             return {}
         return {
             name: as_learned(batch.column(name), attribute, Where(self.file, name, first_row))
             for name, attribute in zip(self.columns.attributes, learned.columns, strict=True)
+            if attribute.is_used
         }
 
-    def table(self, converted: dict[str, Any]) -> Any:
+    def table(self, converted: dict[str, Any], n_rows: int) -> Any:
         """Converted attributes as the calibrator takes them; None if it uses none."""
         learned = self.model.attributes
         if learned is None:
             return None
-        columns = list(converted.values())
+        unused = pa.nulls(n_rows)
+        columns = [converted.get(name, unused) for name in self.columns.attributes]
         if learned.names is not None:
             return pa.table(columns, names=list(learned.names))
         # A calibrator that was fitted without names wants none.
-        nominal = any(attribute.categories is not None for attribute in learned.columns)
+        nominal = any(attribute.categories for attribute in learned.columns)
         if not nominal:
             return np.column_stack([_as_floats(column) for column in columns])
         table = np.empty((len(columns[0]), len(columns)), dtype=object)
@@ -73,14 +80,14 @@ class Inputs:
             table[:, j] = column.to_pylist()
         return table
 
-    def probabilities(self, table: Any, scores: Floats) -> Floats:
-        """Calibrated probabilities, one column a class; NaN in bad rows."""
-        on_bad_rows = "nan" if self.bad_rows_are_null else "error"
+    def probabilities(self, table: Any, scores: Floats) -> tuple[Floats, Unseen]:
+        """Calibrated probabilities, one column a class, and counts of values that are new.
+
+        Probabilities of bad rows are NaN.
+        """
+        on_bad_rows: Literal["error", "nan"] = "nan" if self.bad_rows_are_null else "error"
         with working(f"calibrate {self.file}"):
-            found: Floats = self.model.calibrator.predict_proba(
-                table, scores, on_bad_rows=on_bad_rows
-            )
-        return found
+            return predict_and_count(self.model.calibrator, table, scores, on_bad_rows=on_bad_rows)
 
 
 @dataclass(frozen=True)
@@ -91,6 +98,8 @@ class Predictions:
     before: Floats
     after: Floats
     weights: Floats | None
+    unseen: Unseen
+    """Counts of values that training did not have."""
 
 
 @dataclass(frozen=True)
@@ -115,15 +124,17 @@ class LabelledRows:
 def predict_labelled(model: Model, columns: Columns, source: Source) -> Predictions:
     """Calibrate a whole file, keeping nothing but labels, weights and probabilities."""
     inputs = Inputs.of(model, columns, source)
-    parts = []
+    parts, unseen = [], Unseen()
     for first, batch in source.rows():
         scores = inputs.scores(batch, first)
-        after = inputs.probabilities(inputs.table(inputs.convert(batch, first)), scores)
+        table = inputs.table(inputs.convert(batch, first), batch.num_rows)
+        after, new = inputs.probabilities(table, scores)
+        unseen.update(new)
         before = ScoreKind(len(model.classes), model.calibrator.score_type_).uncalibrated(scores)
         parts.append((*_labels_and_weights(model, columns, source, batch, first), before, after))
     y, weight, before, after = (_concatenate(part) for part in zip(*parts, strict=True))
     _check_rows(source, len(y))
-    return Predictions(y, before, after, weight)
+    return Predictions(y, before, after, weight, unseen)
 
 
 def read_labelled(model: Model, columns: Columns, source: Source) -> LabelledRows:
@@ -132,7 +143,8 @@ def read_labelled(model: Model, columns: Columns, source: Source) -> LabelledRow
     batch = whole_table(source)
     scores = inputs.scores(batch, 1)
     y, weight = _labels_and_weights(model, columns, source, batch, 1)
-    return LabelledRows(inputs.table(inputs.convert(batch, 1)), y, scores, weight)
+    table = inputs.table(inputs.convert(batch, 1), batch.num_rows)
+    return LabelledRows(table, y, scores, weight)
 
 
 def label_and_weight(

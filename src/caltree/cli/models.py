@@ -92,10 +92,18 @@ class Model:
                 f"{self.path} does not say which columns are the attributes; give --attributes, "
                 f"{len(learned.columns)} names between commas"
             )
-        if len(found) != len(learned.columns):
+        used = [column.is_used for column in learned.columns]
+        if given is not None and len(given) == sum(used):
+            # Those that the model does not use need no other name, and need not be there.
+            names = iter(given)
+            return tuple(
+                next(names) if here else column.name
+                for here, column in zip(used, learned.columns, strict=True)
+            )
+        if len(found) != len(used):
             raise CommandError(
                 f"--attributes names {len(found)} column(s), but the model was fitted to "
-                f"{len(learned.columns)}; give as many, in the same order"
+                f"{sum(used)}; give as many, in the same order"
             )
         return tuple(found)
 

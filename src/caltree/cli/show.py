@@ -145,6 +145,8 @@ def _in_words(found: dict[str, Any]) -> list[str]:
 
 def _attribute_in_words(attribute: dict[str, Any]) -> str:
     categories = attribute["categories"]
+    if categories == []:
+        return f"{attribute['name']}: not used"
     share = f", importance {attribute['importance']:.2f}"
     if categories is None:
         return f"{attribute['name']}: numbers{share}"

@@ -6,13 +6,14 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from joblib import cpu_count
 
+from .._inputs.unseen import Unseen
 from .columns import Columns
 from .errors import CommandError
 from .io.formats import Format
@@ -30,20 +31,24 @@ Result = TypeVar("Result")
 
 @dataclass
 class Counts:
-    """How many rows there were, and how many of them are bad: they got no probabilities."""
+    """How many rows there were, and how many of them were bad or had values that were new."""
 
     rows: int = 0
     bad: int = 0
+    """Rows that got no probabilities."""
     first_bad: int | None = None
     """The number of the first bad row."""
+    unseen: Unseen = field(default_factory=Unseen)
+    """Values that training did not have."""
 
-    def add(self, probabilities: Any) -> None:
-        """Count the next rows by their probabilities of one class."""
+    def add(self, probabilities: Any, unseen: Unseen) -> None:
+        """Count the next rows by their probabilities of one class, and their new values."""
         if probabilities.null_count and self.first_bad is None:
             missing = probabilities.is_null().to_numpy(zero_copy_only=False)
             self.first_bad = self.rows + int(missing.argmax()) + 1
         self.rows += len(probabilities)
         self.bad += probabilities.null_count
+        self.unseen.update(unseen)
 
 
 def calibrate(
@@ -68,16 +73,16 @@ def calibrate(
     with open_sink(out, target) as sink:
         retype = source.is_text and sink.is_typed
 
-        def work(numbered: tuple[int, Any]) -> Any:
+        def work(numbered: tuple[int, Any]) -> tuple[Any, Unseen]:
             return _calibrate_batch(inputs, *numbered, names=names, retype=retype)
 
         with (
             progress("calibrating", source.n_rows, quiet=quiet) as advance,
             closing(in_order(work, source.rows(), n_jobs or _n_threads())) as batches,
         ):
-            for batch in batches:
+            for batch, new in batches:
                 sink.write(batch)
-                counts.add(batch.column(names[0]))
+                counts.add(batch.column(names[0]), new)
                 advance(batch.num_rows)
     return counts
 
@@ -113,10 +118,11 @@ def _check_new_names(names: list[str], source: Source) -> None:
 
 def _calibrate_batch(
     inputs: Inputs, first_row: int, batch: Any, *, names: list[str], retype: bool
-) -> Any:
+) -> tuple[Any, Unseen]:
     scores = inputs.scores(batch, first_row)
     converted = inputs.convert(batch, first_row)
-    probabilities = inputs.probabilities(inputs.table(converted), scores)
+    table = inputs.table(converted, batch.num_rows)
+    probabilities, unseen = inputs.probabilities(table, scores)
     given = dict(zip(batch.schema.names, batch.columns, strict=True))
     if retype:
         given |= converted
@@ -128,7 +134,7 @@ def _calibrate_batch(
     ]
     fields += [pa.field(name, pa.float64()) for name in names]
     schema = pa.schema(fields, metadata=batch.schema.metadata)
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+    return pa.RecordBatch.from_arrays(arrays, schema=schema), unseen
 
 
 def _nan_as_null(values: Any) -> Any:

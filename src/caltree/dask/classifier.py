@@ -23,9 +23,10 @@ from .._classifier.estimators import is_frozen, refuse_pairwise_margins
 from .._classifier.metadata import calibrator_weights, route_metadata
 from .._classifier.response import Method, combined_score_type
 from .._classifier_base import CalibratedClassifierBase
-from .._fitted.fingerprint import Fingerprint, SmallestHashes, table_hashes
+from .._fitted.fingerprint import Fingerprint, table_hashes
 from .._inputs.arrays import Classes, Floats
 from .._inputs.folds import check_folds
+from .._inputs.hashing import SmallestHashes
 from .._inputs.indexing import Columns, take_rows
 from .._inputs.parameters import check_count
 from .._inputs.scores import ScoreType
@@ -323,7 +324,7 @@ def _fingerprint(client: Client, X: Any, y: Any, classes: Classes) -> Fingerprin
     rows = zip_rows(partitions(X=X, y=y), "X", "y")
     found = client.compute([take(*some, classes) for some in rows])
     smallest: SmallestHashes | None = merge(client, found, merge_smallest).result()
-    return None if smallest is None else smallest.fingerprint()
+    return None if smallest is None else Fingerprint.of_smallest(smallest)
 
 
 def _smallest(X: Any, y: Any, classes: Classes) -> SmallestHashes | None:

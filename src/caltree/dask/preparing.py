@@ -13,13 +13,13 @@ import numpy.typing as npt
 from dask.delayed import Delayed
 from distributed import Client
 
-from .._fitted.fingerprint import SmallestHashes
 from .._histogram.chunk import Chunk, Plan
 from .._histogram.prepare import Part, Sample, bin_rows, make_plan, sample_rows
 from .._histogram.summaries import TableSummary
 from .._inputs.arrays import Classes, Floats, Mask
-from .._inputs.attributes import Attributes
+from .._inputs.attributes import Attributes, Identifiers
 from .._inputs.folds import FoldOf
+from .._inputs.hashing import SmallestHashes
 from .._inputs.indexing import count_rows
 from .._inputs.labels import check_classes, check_weights, labels_of_part, warn_of_few_rows
 from .._inputs.scores import ScoreKind, ScoreType, as_score_matrix, resolve_score_type
@@ -75,7 +75,7 @@ class Known:
     score_type: str
 
     @classmethod
-    def of(cls, seen: RowsSeen, score_type: str) -> Known:
+    def of(cls, seen: RowsSeen, score_type: str, identifiers: Identifiers) -> Known:
         """Conclude from the rows of all partitions."""
         if seen.summary is None:
             raise ValueError("X has no row of positive weight; give at least two rows")
@@ -84,7 +84,7 @@ class Known:
             if not math.isfinite(seen.total_weight):
                 raise ValueError("sample_weight sums to infinity; rescale it, e.g. to a mean of 1")
             warn_of_few_rows(np.array([seen.total_weight]))
-        attributes = seen.summary.attributes()
+        attributes = seen.summary.attributes(identifiers)
         return cls(
             seen.counts, seen.classes, seen.largest_weight, seen.summary, attributes, score_type
         )
@@ -122,6 +122,7 @@ def look_at_all(
     categorical_features: Any,
     max_bins: int,
     score_type: str,
+    identifiers: Identifiers = "keep",
 ) -> Known:
     """Learn the facts about all rows that are needed before they are put into bins."""
     looked = client.compute(
@@ -130,7 +131,7 @@ def look_at_all(
             for i, rows in enumerate(zip_rows(parts, "X", "y", "sample_weight"))
         ]
     )
-    return Known.of(merge(client, looked, merge_seen).result(), score_type)
+    return Known.of(merge(client, looked, merge_seen).result(), score_type, identifiers)
 
 
 def merge_seen(*seen: RowsSeen) -> RowsSeen:

@@ -9,14 +9,17 @@ import dask
 import numpy as np
 from dask.base import is_dask_collection
 from distributed import Client, Future
+from distributed.worker import warn
 from sklearn.utils.validation import check_is_fitted
 
 from .. import tree
 from .._base import FittedRows
+from .._fitted.fingerprint import Fingerprint
 from .._histogram.engine import HistogramEngine
 from .._inputs.folds import deal_by_number, folds_by_number
 from .._inputs.parameters import check_choice, check_count
 from .._inputs.scores import ON_BAD_ROWS
+from .._model_base import predict_and_count
 from .._training.fit_tree import fit_tree
 from .collections import current_client, lazy_matrix, partitions, zip_rows
 from .pool import DaskPool, hold, merge
@@ -87,8 +90,14 @@ class CalibrationTree(tree.CalibrationTree):
         parts = partitions(X=X, y=y, scores=scores, sample_weight=sample_weight)
         client = current_client()
         known = look_at_all(
-            client, parts, self.categorical_features, self.max_bins, self.score_type
+            client,
+            parts,
+            self.categorical_features,
+            self.max_bins,
+            self.score_type,
+            self._identifiers(),
         )
+        known.summary.warn(self._identifiers())
         n_folds, fold_of = 0, folds_by_number(1, 0, 0)
         if settings.needs_folds:
             n_folds, fold_of = deal_by_number(self.cv, known.n_rows, self.random_state)
@@ -102,7 +111,7 @@ class CalibrationTree(tree.CalibrationTree):
         )
         smallest = merge(client, _each(client, binned, 1), merge_smallest)
         pool = DaskPool.of_chunks(client, _each(client, [planned], 0)[0], _each(client, binned, 0))
-        fingerprint = smallest.result().fingerprint()
+        fingerprint = Fingerprint.of_smallest(smallest.result())
         plan, attributes, kind, n_scores = planned.result()
         del binned, samples, sample
         engine = HistogramEngine(pool, plan, attributes, self._growth())
@@ -129,6 +138,10 @@ class CalibrationTree(tree.CalibrationTree):
         -------
         dask array or ndarray of shape (n, m)
             One column a class, in the order of `classes_`.
+
+        Notes
+        -----
+        A warning says which values no training row had, one a partition that has some.
         """
         if not is_dask_collection(X):
             return super().predict_proba(X, scores, on_bad_rows=on_bad_rows)
@@ -197,7 +210,11 @@ def _each(client: Client, several: list[Future], item: int) -> list[Future]:
 def _probabilities(
     X: Any, scores: Any, local: tree.CalibrationTree, on_bad_rows: Literal["error", "nan"]
 ) -> Any:
-    return local.predict_proba(X, scores, on_bad_rows=on_bad_rows)
+    probabilities, unseen = predict_and_count(local, X, scores, on_bad_rows=on_bad_rows)
+    message = unseen.message()
+    if message is not None:
+        warn(message, UserWarning)  # to the client, too
+    return probabilities
 
 
 def _leaves(X: Any, local: tree.CalibrationTree) -> Any:

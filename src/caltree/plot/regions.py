@@ -16,7 +16,7 @@ from .._base import Calibrator
 from .._classifier_base import CalibratedClassifierBase, before_and_after
 from .._fitted.model import FittedModel
 from .._inputs.arrays import Floats
-from .._inputs.indexing import column_positions
+from .._inputs.indexing import column_positions, take_columns
 from .._inputs.labels import known_labels
 from .._inputs.parameters import check_count
 from .._inputs.scores import ScoreKind, as_score_matrix
@@ -140,7 +140,8 @@ def plot_regions(
     if y is not None:
         happened = known_labels(y, calibrator.classes_, table.shape[0])[:, class_index] > 0
     pair = _check_pair(attributes, table, calibrator)
-    plane = make_plane(X, pair, _nominal(calibrator, table), fixed, n_points)
+    X, pair, fixed = _take_used(X, pair, fixed, calibrator)
+    plane = make_plane(X, pair, _nominal(calibrator, read_table(X, "X")), fixed, n_points)
     before, after, held_scores = _probabilities(calibrator, plane, scores, table.shape[0])
     held = {**plane.held, **held_scores}
     surfaces = [part[:, class_index].reshape(plane.shape) for part in (before, after)]
@@ -209,11 +210,33 @@ def _check_pair(attributes: Any, table: Table, calibrator: Any) -> tuple[int, in
     return pair[0], pair[1]
 
 
-def _calibrator_and_columns(calibrator: Any, table: Table) -> tuple[Any, list[int]]:
-    """The calibrator itself, and the columns of the table that it uses."""
+def _take_used(
+    X: Any, pair: tuple[int, int], fixed: Any, calibrator: Any
+) -> tuple[Any, tuple[int, int], Any]:
+    """Leave out columns of a table with names that neither the calibrator nor the plane uses."""
+    known, table = fitted_attributes(calibrator), read_table(X, "X")
+    if known is None or known.names is None or table.names is None:
+        return X, pair, fixed
+    if isinstance(fixed, Mapping):
+        positions = column_positions(list(fixed), table, "fixed")
+        fixed = {table.label(j): v for j, v in zip(positions, fixed.values(), strict=True)}
+    names = [*known.used_names, *(table.label(j) for j in pair), *(fixed or ())]
+    wanted = sorted(set(column_positions(names, table, "X")))
+    return take_columns(X, wanted), (wanted.index(pair[0]), wanted.index(pair[1])), fixed
+
+
+def _calibrator_and_columns(calibrator: Any, table: Table) -> tuple[Any, list[int | None]]:
+    """The calibrator itself, and where each of its attributes is in the table."""
+    found = calibrator
     if isinstance(calibrator, CalibratedClassifierBase):
-        return calibrator.calibrator_, calibrator.attribute_columns_.positions_in(table)
-    return calibrator, list(range(table.shape[1]))
+        found = calibrator.calibrator_
+    known = fitted_attributes(found)
+    if known is not None and known.names is not None and table.names is not None:
+        position_of = {name: j for j, name in enumerate(table.names)}
+        return found, [position_of.get(name) for name in known.names]
+    if isinstance(calibrator, CalibratedClassifierBase):
+        return found, list(calibrator.attribute_columns_.positions_in(table))
+    return found, list(range(table.shape[1]))
 
 
 def _most_important(calibrator: Any, table: Table) -> tuple[int, int]:
@@ -225,7 +248,9 @@ def _most_important(calibrator: Any, table: Table) -> tuple[int, int]:
         if isinstance(found, TreeCalibrator) and not own.any():
             own = _rows_split(found.model_)
         if len(own) == len(positions):
-            importances[positions] = own
+            for position, share in zip(positions, own, strict=True):
+                if position is not None:
+                    importances[position] = share
     first, second = sorted(np.argsort(-importances, kind="stable")[:2].tolist())
     return first, second
 
@@ -243,7 +268,9 @@ def _nominal(calibrator: Any, table: Table) -> npt.NDArray[np.bool_]:
     known = fitted_attributes(found)
     nominal = np.zeros(table.shape[1], dtype=bool)
     if known is not None and len(known.columns) == len(positions):
-        nominal[positions] = [each.categories is not None for each in known.columns]
+        for position, each in zip(positions, known.columns, strict=True):
+            if position is not None:
+                nominal[position] = each.categories is not None
     return nominal
 
 

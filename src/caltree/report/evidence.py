@@ -36,6 +36,7 @@ def gather(rows: Rows, title: str, max_regions: int) -> dict[str, Any]:
         "confidence": CONFIDENCE,
         "few_rows": FEW_ROWS,
         "training_rows": _training_rows(rows),
+        "unseen": {"attributes": rows.unseen.to_list(), "message": rows.unseen.message()},
         "verdict": _verdict(gains),
         "gains": gains,
         "metrics": list(_metrics(rows, gains)),

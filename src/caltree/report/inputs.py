@@ -20,6 +20,7 @@ from .._inputs.attributes import Attributes, learn
 from .._inputs.indexing import count_rows, take_rows
 from .._inputs.labels import check_weights, known_labels
 from .._inputs.scores import ScoreKind, as_score_matrix
+from .._inputs.unseen import Unseen
 from .._model_base import AttributeCalibrator, fitted_attributes
 from .intervals import Predictions
 
@@ -36,6 +37,8 @@ class _Read:
     """The encoded attributes, if there are any."""
     unreadable: str | None
     """Why there are no attributes; None if there are."""
+    unseen: Unseen
+    """How many rows have values that training did not have."""
     overlap: Overlap | None
     """How many of these rows the calibrator was fitted to; None if that is not known."""
 
@@ -122,36 +125,36 @@ def _check_arguments(calibrator: Any, is_model: bool, scores: Any) -> None:
 
 def _read_model(model: CalibratedClassifierBase, X: Any, labels: npt.NDArray[np.intp]) -> _Read:
     hashes = None if model.fingerprint_ is None else table_hashes(X, labels)
-    return _Read(
-        *before_and_after(model, X),
-        *_read_attributes(model.calibrator_, model.attribute_columns_.of(X)),
-        None
-        if model.fingerprint_ is None or hashes is None
-        else model.fingerprint_.overlap(hashes),
+    known, matrix, unreadable, unseen = _read_attributes(
+        model.calibrator_, model.attribute_columns_.of(X)
     )
+    overlap = None
+    if model.fingerprint_ is not None and hashes is not None:
+        overlap = model.fingerprint_.overlap(hashes)
+    return _Read(*before_and_after(model, X), known, matrix, unreadable, unseen, overlap)
 
 
 def _read_scores(calibrator: Any, X: Any, labels: npt.NDArray[np.intp], scores: Floats) -> _Read:
     after = calibrator.predict_proba(X, scores)
     kind = ScoreKind(len(calibrator.classes_), calibrator.score_type_)
-    known, matrix, unreadable = _read_attributes(calibrator, X)
+    known, matrix, unreadable, unseen = _read_attributes(calibrator, X)
     used = matrix if isinstance(calibrator, AttributeCalibrator) else None
     overlap = calibrator.fingerprint_.overlap(calibration_hashes(used, labels, scores, kind))
     before = kind.uncalibrated(scores)
-    return _Read(before, after, kind.score_type, known, matrix, unreadable, overlap)
+    return _Read(before, after, kind.score_type, known, matrix, unreadable, unseen, overlap)
 
 
 def _read_attributes(
     calibrator: Any, X: Any
-) -> tuple[Attributes | None, Floats | None, str | None]:
-    """The attributes, their values in each row, or why there are none."""
-    known = fitted_attributes(calibrator)
+) -> tuple[Attributes | None, Floats | None, str | None, Unseen]:
+    """The attributes, their values in each row, or why there are none, and new values."""
+    known, unseen = fitted_attributes(calibrator), Unseen()
     if known is not None:
-        return known, known.encode(X), None
+        return known, known.encode(X, unseen), None, unseen
     if X is None:
-        return None, None, "no attributes were given"
+        return None, None, "no attributes were given", unseen
     try:
         # The calibrator ignores them, but the report can still divide the rows by them.
-        return *learn(X), None
+        return *learn(X), None, unseen
     except (TypeError, ValueError) as error:
-        return None, None, printable(error)
+        return None, None, printable(error), unseen

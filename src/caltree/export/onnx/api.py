@@ -58,7 +58,7 @@ def _add_metadata(
     """Describe the calibrator within its model."""
     from ... import __version__
 
-    names = [] if attributes is None else [each.name for each in attributes.columns]
+    names = [] if attributes is None else [each.name for each in _inputs_of(attributes)]
     facts = {
         "caltree_version": __version__,
         "calibrator": type(calibrator).__name__,
@@ -77,17 +77,28 @@ def _inputs(onnx: Any, attributes: Attributes | None, dtype: str) -> tuple[list[
     number = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     if attributes is None:
         return [], []
-    columns = attributes.columns
-    if not any(is_text(attribute.categories) for attribute in columns):
-        sources = [Source(_TABLE, j) for j in range(len(columns))]
-        return sources, [make(_TABLE, number, ["rows", len(columns)])]
-    names = _input_names(columns)
-    kinds = [
-        onnx.TensorProto.STRING if is_text(attribute.categories) else number
-        for attribute in columns
+    # What is not used need not go in, unless columns go by their places alone.
+    taken = _inputs_of(attributes)
+    if not any(is_text(attribute.categories) for attribute in taken):
+        place_of = {attribute.name: place for place, attribute in enumerate(taken)}
+        sources = [Source(_TABLE, place_of.get(each.name, 0)) for each in attributes.columns]
+        return sources, [make(_TABLE, number, ["rows", len(taken)])]
+    name_of = dict(zip((each.name for each in taken), _input_names(taken), strict=True))
+    inputs = [
+        make(
+            name_of[each.name],
+            onnx.TensorProto.STRING if is_text(each.categories) else number,
+            ["rows", 1],
+        )
+        for each in taken
     ]
-    inputs = [make(name, kind, ["rows", 1]) for name, kind in zip(names, kinds, strict=True)]
-    return [Source(name, 0) for name in names], inputs
+    return [Source(name_of.get(each.name, ""), 0) for each in attributes.columns], inputs
+
+
+def _inputs_of(attributes: Attributes) -> list[Attribute]:
+    """Return the attributes that go into a model."""
+    by_name = attributes.names is not None
+    return [each for each in attributes.columns if each.is_used or not by_name]
 
 
 def _input_names(attributes: Iterable[Attribute]) -> list[str]:

@@ -31,7 +31,7 @@ class Part:
 
 def label_constants(classes: Classes) -> Classes:
     """Return labels as ONNX can give them: strings or whole numbers."""
-    return classes.astype(object if is_text(classes) else np.int64)
+    return classes.astype(object if is_text(classes.tolist()) else np.int64)
 
 
 def add_classifier(

@@ -158,6 +158,9 @@ def _attribute_columns(inputs: Sequence[Any], model: Any, missing_text: str) -> 
     for attribute, (variable, column) in zip(
         known.columns, _places(inputs, known, model.attribute_columns_.positions), strict=True
     ):
+        if variable is None or not attribute.is_used:
+            sources.append(Source("", 0))
+            continue
         single = isinstance(variable.type, FloatTensorType)
         check_attribute(attribute, missing_text, np.dtype("float32" if single else "float64"))
         holds_text = isinstance(variable.type, StringTensorType)
@@ -181,13 +184,13 @@ def _places(
         return [(inputs[0], position) for position in positions]
     if known.names is not None:
         by_name = {variable.raw_name: variable for variable in inputs}
-        absent = [name for name in names if name not in by_name]
+        absent = [name for name in known.used_names if name not in by_name]
         if absent:
             raise ValueError(
                 f"the inputs lack the attributes {absent}; give each column an input of its name, "
                 "or all of them one input"
             )
-        return [(by_name[name], 0) for name in names]
+        return [(by_name.get(name), 0) for name in names]
     every = [(each, column) for each in inputs for column in range(each.type.shape[1])]
     return [every[position] for position in positions]
 

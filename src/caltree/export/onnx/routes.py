@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,9 +62,9 @@ def split_of(model: FittedModel, node: int, attribute: Attribute | None, column:
     return Split.of_pieces(column, pieces, missing)
 
 
-def is_text(values: Iterable[Any] | None) -> bool:
+def is_text(values: Collection[Any] | None) -> bool:
     """Whether categories or labels are strings, which are encoded before they are compared."""
-    return values is not None and all(isinstance(value, str) for value in values)
+    return values is not None and len(values) > 0 and all(isinstance(v, str) for v in values)
 
 
 def _number_pieces(
