@@ -214,10 +214,22 @@ class Calibrator(BaseEstimator):
         self.n_scores_, self.fingerprint_ = rows.n_scores, rows.fingerprint
 
     def _check_rows(
-        self, X: Any, y: Any, scores: Any, sample_weight: Any, score_type: str
+        self,
+        X: Any,
+        y: Any,
+        scores: Any,
+        sample_weight: Any,
+        score_type: str,
+        groups: Any = None,
     ) -> TrainingRows:
         return check_training_rows(
-            X, y, scores, sample_weight, score_type, weights_count_rows=self._weights_count_rows
+            X,
+            y,
+            scores,
+            sample_weight,
+            score_type,
+            weights_count_rows=self._weights_count_rows,
+            groups=groups,
         )
 
     def _check_width(self, matrix: Floats, *, one_column_will_do: bool) -> None:

@@ -39,7 +39,9 @@ class AttributeCalibrator(Calibrator):
     score_type: str
     n_jobs: int | None
 
-    def fit(self, X: Any, y: Any, scores: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, scores: Any, sample_weight: Any = None, groups: Any = None
+    ) -> Self:
         """Fit to attributes, labels and the scores of a classifier.
 
         The scores must come from a classifier that was not trained on these rows, for instance
@@ -57,6 +59,10 @@ class AttributeCalibrator(Calibrator):
             two classes one column, that of ``classes_[1]``, will do.
         sample_weight : array-like of shape (n,), optional
             How many rows each row counts for.
+        groups : array-like of shape (n,), optional
+            Rows that belong together, such as those of one customer. Rows of one group are never
+            in the training and the test part of a fold, and all or none of them are in the
+            bootstrap sample of a forest's tree. A splitter as `cv` is given the groups.
 
         Returns
         -------
@@ -64,7 +70,7 @@ class AttributeCalibrator(Calibrator):
             The fitted calibrator.
         """
         self._check_parameters()
-        self._fit(X, self._check_rows(X, y, scores, sample_weight, self.score_type))
+        self._fit(X, self._check_rows(X, y, scores, sample_weight, self.score_type, groups))
         return self
 
     def _fit(self, X: Any, rows: TrainingRows) -> None:

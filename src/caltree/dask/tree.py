@@ -61,7 +61,9 @@ class CalibrationTree(tree.CalibrationTree):
     (4000, 2)
     """
 
-    def fit(self, X: Any, y: Any, scores: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, scores: Any, sample_weight: Any = None, groups: Any = None
+    ) -> Self:
         """Fit the tree to attributes, labels and the scores of a classifier.
 
         Parameters
@@ -75,6 +77,8 @@ class CalibrationTree(tree.CalibrationTree):
             `X`.
         sample_weight : dask array or series of shape (n,), optional
             How many rows each row counts for.
+        groups : None
+            Not possible here: the rows of a group may be on several workers.
 
         Returns
         -------
@@ -82,6 +86,12 @@ class CalibrationTree(tree.CalibrationTree):
             The tree itself.
         """
         self._check_parameters()
+        if groups is not None:
+            raise ValueError(
+                "groups cannot be kept together on a cluster, where each row's fold depends on its "
+                "number alone; use caltree.CalibrationTree on a sample of the groups, or leave "
+                "groups out"
+            )
         settings = self._settings()
         parts = partitions(X=X, y=y, scores=scores, sample_weight=sample_weight)
         client = current_client()
