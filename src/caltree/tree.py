@@ -128,6 +128,8 @@ class CalibrationTree(TreeCalibrator):
         The fitted tree as plain arrays.
     fingerprint_ : Fingerprint
         Hashes of a few training rows, by which a report knows them again.
+    made_ : Made
+        The version of caltree, the number of rows and, once stored, the time.
 
     See Also
     --------

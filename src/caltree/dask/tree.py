@@ -115,7 +115,9 @@ class CalibrationTree(tree.CalibrationTree):
         plan, attributes, kind, n_scores = planned.result()
         del binned, samples, sample
         engine = HistogramEngine(pool, plan, attributes, self._growth())
-        fitted_rows = FittedRows(known.classes, kind.score_type, n_scores, fingerprint)
+        fitted_rows = FittedRows(
+            known.classes, kind.score_type, n_scores, known.n_rows, fingerprint
+        )
         self._set_fitted_tree(fit_tree(engine, settings), fitted_rows)
         return self
 
