@@ -1,5 +1,6 @@
 """Trustworthy probabilities from any classifier's scores, with probability calibration trees."""
 
+from ._calibrators import load
 from .classifier import CalibratedClassifier
 from .forest import CalibrationForest
 from .published import PublishedCalibrationTree
@@ -17,4 +18,5 @@ __all__ = [
     "PlattScaling",
     "PublishedCalibrationTree",
     "__version__",
+    "load",
 ]

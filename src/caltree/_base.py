@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._fitted import storage
 from ._fitted.fingerprint import Fingerprint, calibration_hashes
 from ._fitted.json_values import check_width, read_score_type
+from ._fitted.made import Made
 from ._inputs.arrays import Floats, Mask
 from ._inputs.parameters import check_choice
 from ._inputs.scores import ON_BAD_ROWS, ScoreType, as_score_matrix, replace_bad_rows
@@ -30,12 +31,14 @@ class FittedRows:
     classes: npt.NDArray[Any]
     score_type: ScoreType
     n_scores: int
+    n_rows: int
     fingerprint: Fingerprint
 
     @classmethod
     def of(cls, rows: TrainingRows, fingerprint: Fingerprint) -> FittedRows:
         """Remember checked rows."""
-        return cls(rows.classes, rows.score_type, rows.scores.shape[1], fingerprint)
+        n_rows, n_scores = rows.scores.shape
+        return cls(rows.classes, rows.score_type, n_scores, n_rows, fingerprint)
 
 
 def take_fingerprint(rows: TrainingRows, matrix: Floats | None = None) -> Fingerprint:
@@ -50,6 +53,7 @@ class Calibrator(BaseEstimator):
     score_type_: ScoreType
     n_scores_: int
     fingerprint_: Fingerprint
+    made_: Made
     title = "Calibrator"
     """The name of the method, for people."""
     _weights_count_rows = True
@@ -62,6 +66,7 @@ class Calibrator(BaseEstimator):
         check_is_fitted(self)
         return storage.StoredCalibrator(
             name=type(self).__name__,
+            made=self.made_,
             params=self.get_params(),
             classes=self.classes_,
             fingerprint=self.fingerprint_,
@@ -74,11 +79,16 @@ class Calibrator(BaseEstimator):
         read = storage.StoredCalibrator.from_dict(cls.__name__, cls._get_param_names(), stored)
         calibrator = cls(**read.params)
         calibrator.classes_, calibrator.fingerprint_ = read.classes, read.fingerprint
+        calibrator.made_ = read.made
         calibrator._restore(read.state)
         return calibrator
 
     def save(self, path: Any) -> None:
         """Write the calibrator to a JSON file, which appears whole or not at all.
+
+        The file says when it was written, unless the calibrator was read from one: then it keeps
+        its time. SOURCE_DATE_EPOCH in the environment sets another. `caltree.load` reads the file
+        whatever the class of the calibrator.
 
         Examples
         --------
@@ -92,7 +102,7 @@ class Calibrator(BaseEstimator):
         >>> again.classes_
         array([0, 1])
         """
-        storage.write_json(self.to_dict(), path)
+        storage.write_json({**self.to_dict(), "made": self.made_.with_time()}, path)
 
     @classmethod
     def load(cls, path: Any) -> Self:
@@ -213,12 +223,25 @@ class Calibrator(BaseEstimator):
     def _set_rows(self, rows: FittedRows) -> None:
         self.classes_, self.score_type_ = rows.classes, rows.score_type
         self.n_scores_, self.fingerprint_ = rows.n_scores, rows.fingerprint
+        self.made_ = Made.of(rows.n_rows)
 
     def _check_rows(
-        self, X: Any, y: Any, scores: Any, sample_weight: Any, score_type: str
+        self,
+        X: Any,
+        y: Any,
+        scores: Any,
+        sample_weight: Any,
+        score_type: str,
+        groups: Any = None,
     ) -> TrainingRows:
         return check_training_rows(
-            X, y, scores, sample_weight, score_type, weights_count_rows=self._weights_count_rows
+            X,
+            y,
+            scores,
+            sample_weight,
+            score_type,
+            weights_count_rows=self._weights_count_rows,
+            groups=groups,
         )
 
     def _read_scores(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -152,6 +152,31 @@ class CalibratedClassifierBase(ClassifierMixin, BaseEstimator):
             probabilities, scores, self.present_classes_, n_classes, score_type
         )
 
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, those of the parts by ``estimator__name`` and ``calibrator__name``.
+
+        A calibrator that is given by its name alone becomes one, so that it has parameters.
+
+        Parameters
+        ----------
+        **params
+            The parameters by name.
+
+        Returns
+        -------
+        self
+            The classifier itself.
+        """
+        calibrator = params.get("calibrator", self.calibrator)
+        if isinstance(calibrator, str) and any(name.startswith("calibrator__") for name in params):
+            params = {**params, "calibrator": self._named_calibrator(calibrator)}
+        super().set_params(**params)
+        return self
+
+    def _named_calibrator(self, name: str) -> Calibrator:
+        """Make the calibrator that a shortcut stands for, or raise a ValueError."""
+        raise NotImplementedError
+
     def _estimators(self) -> dict[str, Any]:
         if isinstance(self.estimator, list):
             return {f"estimator_{i}": each for i, each in enumerate(self.estimator)}
@@ -179,11 +204,13 @@ class CalibratedClassifierBase(ClassifierMixin, BaseEstimator):
     def _check_calibrator(self, score_type: ScoreType) -> Any:
         """Check the calibrator, and return a copy of it that knows the type of the scores."""
         found = self.calibrator
+        if isinstance(found, str):
+            found = self._named_calibrator(found)
         fits = not isinstance(found, type) and has_fit_parameter(found, "scores")
         if not fits or not hasattr(found, "predict_proba"):
             raise TypeError(
                 f"calibrator must have fit(X, y, scores) and predict_proba(X, scores), got "
-                f"{found!r}; use e.g. CalibrationTree() or, for none, IdentityCalibrator()"
+                f"{found!r}; use e.g. 'tree' or CalibrationTree() or, for no calibration, 'none'"
             )
         calibrator = clone(found, safe=False)
         if isinstance(calibrator, Calibrator):

@@ -84,6 +84,7 @@ class ShrunkenTraining:
         min_samples_leaf: float,
         max_depth: int,
         max_features: int,
+        groups: Rows | None = None,
     ) -> tuple[Structure, FittedNodes, Rows, Floats]: ...
 
 class NodeFits:

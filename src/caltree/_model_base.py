@@ -41,7 +41,9 @@ class AttributeCalibrator(Calibrator):
     drop_identifiers: bool
     n_jobs: int | None
 
-    def fit(self, X: Any, y: Any, scores: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, scores: Any, sample_weight: Any = None, groups: Any = None
+    ) -> Self:
         """Fit to attributes, labels and the scores of a classifier.
 
         The scores must come from a classifier that was not trained on these rows, for instance
@@ -59,6 +61,10 @@ class AttributeCalibrator(Calibrator):
             two classes one column, that of ``classes_[1]``, will do.
         sample_weight : array-like of shape (n,), optional
             How many rows each row counts for.
+        groups : array-like of shape (n,), optional
+            Rows that belong together, such as those of one customer. Rows of one group are never
+            in the training and the test part of a fold, and all or none of them are in the
+            bootstrap sample of a forest's tree. A splitter as `cv` is given the groups.
 
         Returns
         -------
@@ -66,7 +72,7 @@ class AttributeCalibrator(Calibrator):
             The fitted calibrator.
         """
         self._check_parameters()
-        self._fit(X, self._check_rows(X, y, scores, sample_weight, self.score_type))
+        self._fit(X, self._check_rows(X, y, scores, sample_weight, self.score_type, groups))
         return self
 
     def _fit(self, X: Any, rows: TrainingRows) -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any, Literal, Self
+from copy import copy
+from typing import Any, Literal, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
 
 from ._base import Calibrator
-from ._classifier.absent_classes import all_classes, present_classes, take_classes
+from ._calibrators import make_calibrator
+from ._classifier.absent_classes import Indices, all_classes, present_classes
+from ._classifier.calibration import CalibrationRows
 from ._classifier.estimators import (
     is_frozen,
+    refuse_ensembles_of_kernels,
     refuse_pairwise_margins,
     refuse_zero_weights_of_kernels,
 )
@@ -19,26 +23,26 @@ from ._classifier.metadata import calibrator_weights, route_metadata
 from ._classifier.out_of_fold import (
     Task,
     drop_folds_of_one_class,
-    keep_together,
     make_folds,
     train,
+    train_pairs,
 )
 from ._classifier.response import Method, combine_scores, combined_score_type
 from ._classifier_base import CalibratedClassifierBase
 from ._fitted.fingerprint import Fingerprint, table_hashes
-from ._inputs.arrays import Mask
-from ._inputs.indexing import Columns, count_rows, take_rows
+from ._inputs.arrays import Floats, Mask
+from ._inputs.groups import check_groups
+from ._inputs.indexing import Columns, count_rows
 from ._inputs.labels import check_labels_of_all_rows, check_weights
-from ._inputs.parameters import check_choice, check_jobs
-from ._inputs.scores import ScoreType
-from .tree import CalibrationTree
+from ._inputs.parameters import check_choice, check_flag, check_jobs, is_whole
 
 
 class CalibratedClassifier(CalibratedClassifierBase):
     """A classifier whose probabilities are calibrated.
 
     The calibrator is fitted to out-of-fold scores of the classifier, and the classifier to all
-    rows. To predict, the calibrator turns the scores of this classifier into probabilities.
+    rows. To predict, the calibrator turns the scores of this classifier into probabilities. With
+    ``ensemble=True`` there is a classifier and a calibrator for each fold instead.
 
     Parameters
     ----------
@@ -47,14 +51,21 @@ class CalibratedClassifier(CalibratedClassifierBase):
         values is up to the classifier. One inside a ``FrozenEstimator`` is not fitted again, and
         all rows are used for calibration; they should not be those it was trained on. Several
         classifiers are calibrated jointly.
-    calibrator : calibrator, optional
-        `CalibrationTree()` by default; or `PlattScaling`, `IsotonicScaling`,
-        `IdentityCalibrator` (no calibration), or anything else with ``fit(X, y, scores)`` and
-        ``predict_proba(X, scores)``.
+    calibrator : str or calibrator, default="tree"
+        A calibrator, or short for one with its default parameters: "tree" (`CalibrationTree`),
+        "published" (`PublishedCalibrationTree`), "forest" (`CalibrationForest`), "isotonic"
+        (`IsotonicScaling`), "platt" (`PlattScaling`) or "none" (`IdentityCalibrator`, no
+        calibration). Anything else with ``fit(X, y, scores)`` and ``predict_proba(X, scores)``
+        will do. A search may set ``calibrator__max_depth`` and the like in any case.
     cv : int, splitter or iterable of (train, test), default=5
         The folds of the out-of-fold scores. A number of folds is stratified, and keeps `groups`
         together if they are given. Rows that are never tested, as the first ones of a
         ``TimeSeriesSplit``, train the classifier but not the calibrator.
+    ensemble : bool, default=False
+        Keep a pair for each fold, the classifier fitted to its training rows and a calibrator
+        fitted to its test rows, and average their probabilities, as scikit-learn's
+        ``CalibratedClassifierCV(ensemble=True)`` does. Prediction takes as many times as long, and
+        each calibrator has but the rows of one fold. A row may be tested more than once.
     response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
         Where the scores come from; "auto" prefers probabilities.
     attributes : list of names or indices, boolean mask, slice or callable, optional
@@ -71,9 +82,12 @@ class CalibratedClassifier(CalibratedClassifierBase):
     classes_ : ndarray
         The labels, sorted; the columns of `predict_proba`.
     estimator_ : classifier or list of classifiers
-        Fitted to all rows.
+        Fitted to all rows. Not of an ensemble.
     calibrator_ : calibrator
-        Fitted to the out-of-fold scores.
+        Fitted to the out-of-fold scores. Not of an ensemble.
+    calibrated_classifiers_ : list of CalibratedClassifier
+        The pairs of an ensemble, one a fold. Each is a fitted `CalibratedClassifier` with
+        an ``estimator_`` and a ``calibrator_``.
     response_methods_ : list of str
         The method that gives the scores of each classifier.
     n_features_in_ : int
@@ -94,12 +108,17 @@ class CalibratedClassifier(CalibratedClassifierBase):
     Weights count in every step: in the classifier, if it takes them (the last step of a pipeline,
     too), in the calibrator and in its choices. A row of weight 0 is ignored.
 
-    Where `cv` is no number, or groups are given, the calibrator's own cross-validation keeps
-    together the rows that `cv` keeps together, unless the calibrator has a splitter of its own.
+    Where groups are given, a calibrator whose `fit` takes groups is given them for its own folds or
+    bootstrap samples. Otherwise, where `cv` is no number, the calibrator's own folds keep together
+    the rows that `cv` tests together, unless the calibrator has a splitter of its own.
 
     A class that no training row of a fold has gets the probability 0 there (or the lowest of the
     margins). A class that no calibration row has keeps the classifier's probability, 0 of
     margins.
+
+    A classifier cannot be stored as JSON: pickle the model, or store the calibrator alone by
+    ``model.calibrator_.save(path)``, and give the scores of the classifier to what `caltree.load`
+    reads.
 
     `predict` takes the class of the highest calibrated probability, which need not be the class
     the classifier would take.
@@ -136,9 +155,10 @@ class CalibratedClassifier(CalibratedClassifierBase):
     def __init__(
         self,
         estimator: Any,
-        calibrator: Any = None,
+        calibrator: Any = "tree",
         *,
         cv: Any = 5,
+        ensemble: bool = False,
         response_method: Literal["auto", "predict_proba", "decision_function"] = "auto",
         attributes: Any = None,
         combine: Literal["side_by_side", "average"] = "side_by_side",
@@ -147,6 +167,7 @@ class CalibratedClassifier(CalibratedClassifierBase):
         self.estimator = estimator
         self.calibrator = calibrator
         self.cv = cv
+        self.ensemble = ensemble
         self.response_method = response_method
         self.attributes = attributes
         self.combine = combine
@@ -185,52 +206,131 @@ class CalibratedClassifier(CalibratedClassifierBase):
         weights = check_weights(sample_weight, n_rows)
         keep = np.ones(n_rows, dtype=bool) if weights is None else weights > 0
         own, labels = check_labels_of_all_rows(y, n_rows, keep)
+        groups = check_groups(groups, n_rows, keep)
         to_train = {name: e for name, e in estimators.items() if not is_frozen(e)}
-        params, split_params = route_metadata(self, to_train, n_rows, weights, groups, fit_params)
+        params, split_params = route_metadata(self, to_train, weights, groups, fit_params)
+        groups = check_groups(split_params.get("groups"), n_rows, keep)
         if not keep.all():
             refuse_zero_weights_of_kernels(to_train.values())
         _check_readable(columns.of(X), calibrator)
-        weighting = calibrator_weights(calibrator, weights)
         classes = all_classes(own, filter(is_frozen, estimators.values()))
         refuse_pairwise_margins(estimators.values(), methods, len(classes))
-        folds = make_folds(self.cv, X, labels, keep, split_params) if to_train else []
-        folds = drop_folds_of_one_class(folds, labels)
-        rows = np.sort(np.concatenate([test for _, test in folds])) if folds else keep.nonzero()[0]
-        present = present_classes(classes, labels[rows])
+        folds = []
+        if to_train or self.ensemble:
+            folds = make_folds(
+                self.cv, X, labels, keep, split_params, tested_once=not self.ensemble
+            )
+        folds = drop_folds_of_one_class(folds, labels, tests_too=self.ensemble)
 
         tasks = [
             Task(each, method, X, labels, params.get(name, {}), name not in to_train)
             for (name, each), method in zip(estimators.items(), methods, strict=True)
         ]
-        trained, parts = train(tasks, keep, folds, rows, classes, self.n_jobs)
-        scores = combine_scores(parts, methods, self.combine)
-        if groups is not None or not isinstance(self.cv, Integral):
-            keep_together(calibrator, folds, rows, labels, groups)
-        calibrator.fit(
-            columns.of(X if len(rows) == n_rows else take_rows(X, rows)),
-            labels[rows],
-            scores=take_classes(scores, present, len(classes), score_type),
-            **{name: values[rows] for name, values in weighting.items()},
-        )
-        self.classes_ = classes
-        self.estimator_ = trained if isinstance(self.estimator, list) else trained[0]
-        self.calibrator_ = calibrator
-        self.response_methods_ = methods
+        weighting = calibrator_weights(calibrator, weights)
+        rows = CalibrationRows(X, columns, labels, classes, weighting, groups, score_type)
+        tested = [test for _, test in folds]
+        if not self.ensemble:
+            tested = [np.sort(np.concatenate(tested)) if tested else keep.nonzero()[0]]
+        present = []
+        # No comprehension: whether it has a frame of its own depends on the version of Python.
+        for some in tested:
+            present.append(present_classes(classes, labels[some]))
+
+        if self.ensemble:
+            trained = train_pairs(tasks, folds, classes, self.n_jobs)
+        else:
+            trained = [train(tasks, keep, folds, tested[0], classes, self.n_jobs)]
+        by_folds = not self.ensemble and (groups is not None or not is_whole(self.cv))
+        calibrators = [self._check_calibrator(score_type) for _ in trained]
+        for each, some, known, (_, parts) in zip(
+            calibrators, tested, present, trained, strict=True
+        ):
+            scores = combine_scores(parts, methods, self.combine)
+            rows.fit(each, some, scores, known, folds if by_folds else [])
+        self._forget()
+        self.classes_, self.response_methods_ = classes, methods
+        self.attribute_columns_, self.combine_ = columns, self.combine
         self.fingerprint_ = _fingerprint(X, np.searchsorted(classes, labels), keep)
-        self.attribute_columns_, self.present_classes_ = columns, present
-        self.combine_ = self.combine
-        self._set_features(trained[0])
+        self._set_features(trained[0][0][0])
+        self._set_pairs([fitted for fitted, _ in trained], calibrators, present)
         return self
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Calibrated probabilities; of an ensemble, the average over its pairs.
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+            As for `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n, m)
+            One column a class, in the order of `classes_`.
+        """
+        check_is_fitted(self)
+        pairs = getattr(self, "calibrated_classifiers_", None)
+        if pairs is None:
+            return super().predict_proba(X)
+        return np.asarray(np.mean([pair.predict_proba(X) for pair in pairs], axis=0))
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Say where the parts of an ensemble are to whoever looks for one pair."""
+        if name in ("estimator_", "calibrator_") and "calibrated_classifiers_" in vars(self):
+            raise AttributeError(
+                f"an ensemble has no {name}, but one for each fold: take one of its "
+                "calibrated_classifiers_, or fit with ensemble=False"
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def save(self, path: Any) -> NoReturn:
+        """Refuse to write JSON, which cannot hold the classifier, and say what to do instead.
+
+        Parameters
+        ----------
+        path : str or path
+            Not used.
+        """
+        raise TypeError(
+            f"a {type(self).__name__} cannot be saved as JSON, since its classifier cannot; pickle "
+            "the model, e.g. joblib.dump(model, path), or save its calibrator alone, "
+            "model.calibrator_.save(path), and give it the scores of the classifier"
+        )
+
+    def _set_pairs(
+        self, trained: list[list[Any]], calibrators: list[Any], present: list[Indices]
+    ) -> None:
+        """Take over the one pair, or make each pair of an ensemble a classifier of its own."""
+        models = [copy(self) for _ in trained] if self.ensemble else [self]
+        for model, fitted, calibrator, known in zip(
+            models, trained, calibrators, present, strict=True
+        ):
+            model.estimator_ = fitted if isinstance(self.estimator, list) else fitted[0]
+            model.calibrator_, model.present_classes_ = calibrator, known
+        if self.ensemble:
+            for model in models:
+                model.ensemble = False
+            self.calibrated_classifiers_ = models
+
+    def _forget(self) -> None:
+        """Forget an earlier fit: an ensemble has other attributes than a pair."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
 
     def _check_estimators(self) -> tuple[dict[str, Any], list[Method]]:
         check_choice("combine", self.combine, ("side_by_side", "average"))
+        check_flag("ensemble", self.ensemble)
         check_jobs(self.n_jobs)
-        return super()._check_estimators()
+        estimators, methods = super()._check_estimators()
+        if self.ensemble:
+            refuse_ensembles_of_kernels(estimators.values())
+        return estimators, methods
 
-    def _check_calibrator(self, score_type: ScoreType) -> Any:
-        if self.calibrator is None:
-            return CalibrationTree(score_type=score_type, n_jobs=self.n_jobs)
-        return super()._check_calibrator(score_type)
+    def _named_calibrator(self, name: str) -> Calibrator:
+        calibrator = make_calibrator(name)
+        if "n_jobs" in calibrator.get_params():
+            calibrator.set_params(n_jobs=self.n_jobs)
+        return calibrator
 
 
 def _check_readable(X: Any, calibrator: Any) -> None:

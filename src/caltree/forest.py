@@ -11,6 +11,7 @@ import numpy as np
 from ._base import FittedRows, take_fingerprint
 from ._fitted.selection import SCORINGS
 from ._inputs.folds import random_generator
+from ._inputs.groups import GroupNumbers, number_groups
 from ._inputs.parameters import (
     check_bins,
     check_choice,
@@ -30,7 +31,8 @@ from ._training.dataset import Dataset
 class CalibrationForest(AttributeCalibrator):
     """Bagged calibration trees, their probabilities blended.
 
-    Every tree is grown on a bootstrap sample; every other tree may split on the scores, too. Each
+    Every tree is grown on a bootstrap sample of the rows (or of whole groups, if `fit` is given
+    groups); every other tree may split on the scores, too. Each
     tree is read at several sizes of regions, from the root alone down to a few rows, and the rows
     that it did not see decide on the weight of each size, and of the uncalibrated probabilities.
 
@@ -95,6 +97,8 @@ class CalibrationForest(AttributeCalibrator):
         The fitted trees as plain arrays.
     fingerprint_ : Fingerprint
         Hashes of a few training rows, by which a report knows them again.
+    made_ : Made
+        The version of caltree, the number of rows and, once stored, the time.
 
     See Also
     --------
@@ -156,7 +160,7 @@ class CalibrationForest(AttributeCalibrator):
 
     def _fit(self, X: Any, rows: TrainingRows) -> None:
         dataset = self._make_dataset(X, rows, self.categorical_features)
-        fitted = fit_forest(dataset, self._settings(dataset), self.n_jobs)
+        fitted = fit_forest(dataset, self._settings(dataset), self.n_jobs, _numbered_groups(rows))
         fitted_rows = FittedRows.of(rows, take_fingerprint(rows, dataset.matrix))
         self._set_fitted(fitted.model, fitted.selection, fitted_rows)
 
@@ -198,6 +202,18 @@ class CalibrationForest(AttributeCalibrator):
     def _restore_chosen(self, chosen: dict[str, Any]) -> None:
         if chosen:
             raise ValueError("chosen of a stored forest must be empty")
+
+
+def _numbered_groups(rows: TrainingRows) -> GroupNumbers | None:
+    if rows.kept_groups is None:
+        return None
+    n_groups, numbers = number_groups(rows.kept_groups)
+    if n_groups < 2:
+        raise ValueError(
+            "groups has 1 group, but a forest needs at least 2, since a tree is judged by groups "
+            "it has not seen; leave groups out"
+        )
+    return numbers
 
 
 def count_columns(max_features: float, n_columns: int) -> int:

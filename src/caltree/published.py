@@ -51,7 +51,7 @@ class PublishedCalibrationTree(TreeCalibrator):
         The most splits on a way from the root to a leaf; no limit by default.
     cv : int, splitter or iterable of (train, test), default=5
         The folds of every cross-validation. A number deals the rows out by class, without
-        shuffling unless `random_state` is given.
+        shuffling unless `random_state` is given, and whole groups if `fit` is given groups.
     ccp_alpha : "cv", float or None, default="cv"
         Cost-complexity pruning: strength chosen by cross-validated RMSE, a fixed strength (the
         gain in mean squared error by which a leaf is kept), or None for the tree as it was grown.
@@ -94,6 +94,8 @@ class PublishedCalibrationTree(TreeCalibrator):
         The fitted tree as plain arrays.
     fingerprint_ : Fingerprint
         Hashes of a few training rows, by which a report knows them again.
+    made_ : Made
+        The version of caltree, the number of rows and, once stored, the time.
 
     See Also
     --------
@@ -103,7 +105,8 @@ class PublishedCalibrationTree(TreeCalibrator):
     -----
     A probability of exactly 0 or 1 counts as 0.00001 or 0.99999; smaller and larger ones stay as
     they are. Both columns of two classes enter the node models. Missing values count as the mean
-    or the most frequent category of the training rows.
+    or the most frequent category of the training rows. Where every node chooses its own number of
+    iterations, it does so on folds of its rows, whatever groups they are of.
 
     Examples
     --------
@@ -154,7 +157,7 @@ class PublishedCalibrationTree(TreeCalibrator):
         dataset = self._make_dataset(X, rows, self.categorical_features)
         folds = []
         if self._needs_folds():
-            folds = make_folds(self.cv, rows.labels, rows.keep, self.random_state)
+            folds = make_folds(self.cv, rows.labels, rows.keep, self.random_state, rows.groups)
         prunes = self._settings().needs_folds
         engine = PublishedEngine(
             dataset, folds, self._boosting(), prunes=prunes, n_jobs=self.n_jobs

@@ -139,6 +139,8 @@ class PlattScaling(_GlobalCalibrator):
         The number of columns of the scores.
     fingerprint_ : Fingerprint
         Hashes of a few training rows, by which a report recognizes them.
+    made_ : Made
+        The version of caltree, the number of rows and, once stored, the time.
 
     Notes
     -----
@@ -216,6 +218,8 @@ class IsotonicScaling(_GlobalCalibrator):
         The number of columns of the scores.
     fingerprint_ : Fingerprint
         Hashes of a few training rows, by which a report recognizes them.
+    made_ : Made
+        The version of caltree, the number of rows and, once stored, the time.
 
     Examples
     --------
@@ -291,6 +295,8 @@ class IdentityCalibrator(_GlobalCalibrator):
         The number of columns of the scores.
     fingerprint_ : Fingerprint
         Hashes of a few training rows, by which a report recognizes them.
+    made_ : Made
+        The version of caltree, the number of rows and, once stored, the time.
 
     Examples
     --------

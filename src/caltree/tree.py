@@ -83,7 +83,7 @@ class CalibrationTree(TreeCalibrator):
         "hist" beyond 200,000 rows.
     cv : int, splitter or iterable of (train, test), default=5
         The folds of every cross-validation. A number deals the rows out by class, without
-        shuffling unless `random_state` is given.
+        shuffling unless `random_state` is given, and whole groups if `fit` is given groups.
     ccp_alpha : "cv", float or None, default="cv"
         Cost-complexity pruning: strength chosen by cross-validated loss, a fixed strength (the
         gain in mean deviance by which a leaf is kept), or None for the tree as it was grown.
@@ -133,6 +133,8 @@ class CalibrationTree(TreeCalibrator):
         The fitted tree as plain arrays.
     fingerprint_ : Fingerprint
         Hashes of a few training rows, by which a report knows them again.
+    made_ : Made
+        The version of caltree, the number of rows and, once stored, the time.
 
     See Also
     --------
@@ -230,7 +232,7 @@ class CalibrationTree(TreeCalibrator):
         dataset = self._make_dataset(X, rows, self.categorical_features)
         folds = []
         if settings.needs_folds:
-            folds = make_folds(self.cv, rows.labels, rows.keep, self.random_state)
+            folds = make_folds(self.cv, rows.labels, rows.keep, self.random_state, rows.groups)
         exact = ExactEngine(dataset, folds, self._growth(), settings.scoring, self.n_jobs)
         return exact, FittedRows.of(rows, take_fingerprint(rows, dataset.matrix))
 

@@ -26,6 +26,7 @@ MODELS = [
     CalibratedClassifier(LogisticRegression(), PlattScaling(), cv=3),
     CalibratedClassifier(GaussianNB(), IsotonicScaling()),
     CalibratedClassifier(ExtraTreesClassifier(3, random_state=0), cv=2),
+    CalibratedClassifier(GaussianNB(), "platt", cv=2, ensemble=True),
     CalibratedClassifier(LinearSVC(), IdentityCalibrator()),
     CalibratedClassifier(HistGradientBoostingClassifier(**SMALL), cv=2),
     CalibratedClassifier([GaussianNB(), LogisticRegression()], cv=2),

@@ -42,9 +42,15 @@ BAD_PARAMS = [
     ),
     (
         "calibrator",
-        ["isotonic", 3, CalibrationTree, LogisticRegression(), NoPrediction(), object()],
+        [None, 3, CalibrationTree, LogisticRegression(), NoPrediction(), object()],
         r"calibrator must have fit\(X, y, scores\) and predict_proba\(X, scores\), got .*; use",
     ),
+    (
+        "calibrator",
+        ["tea", "Tree", ""],
+        "calibrator must be one of 'tree', 'published', 'forest', 'isotonic', 'platt', 'none', got",
+    ),
+    ("ensemble", ["auto", None, 1], "ensemble must be True or False, got"),
     ("calibrator", [CalibrationTree(max_depth=-1)], "max_depth must be None or a whole number"),
     ("calibrator", [CalibrationTree(cv=1)], "cv must be a whole number from 2 to"),
     ("calibrator", [PlattScaling(score_type="odds")], "score_type must be one of 'auto', 'prob"),

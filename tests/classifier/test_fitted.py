@@ -36,7 +36,7 @@ def test_the_default_calibrator_is_a_calibration_tree():
     model = CalibratedClassifier(GaussianNB()).fit(X, Y)
     assert isinstance(model.calibrator_, CalibrationTree)
     assert model.calibrator_.get_params() == CalibrationTree(score_type="probability").get_params()
-    assert model.calibrator is None
+    assert model.calibrator == "tree"
 
 
 def test_calibration_helps_a_classifier_that_is_wrong_in_one_region():

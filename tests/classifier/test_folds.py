@@ -88,7 +88,16 @@ def test_without_groups_some_would_be_on_both_sides():
 
 @pytest.mark.parametrize("cv", [4, GroupKFold(4)], ids=["number", "GroupKFold"])
 def test_the_folds_of_the_calibrator_keep_groups_together(cv):
+    told = CalibratedClassifier(GaussianNB(), ToldGroups(), cv=cv).fit(X, Y, groups=GROUPS)
+    assert told.calibrator_.groups_.tolist() == GROUPS.tolist()
+    scores = told.calibrator_.given_["scores"]
+    alone = CalibrationTree(cv=3, score_type="probability").fit(X, Y, scores, groups=GROUPS)
     model = CalibratedClassifier(GaussianNB(), CalibrationTree(cv=3), cv=cv)
+    assert model.fit(X, Y, groups=GROUPS).calibrator_.to_dict() == alone.to_dict()
+
+
+def test_a_calibrator_that_takes_no_groups_has_the_folds_of_the_classifier():
+    model = CalibratedClassifier(GaussianNB(), ToldWithFolds(cv=3), cv=4)
     folds = model.fit(X, Y, groups=GROUPS).calibrator_.cv
     assert len(folds) == 3
     assert sorted(np.concatenate([test for _, test in folds])) == ROWS.tolist()
@@ -97,10 +106,36 @@ def test_the_folds_of_the_calibrator_keep_groups_together(cv):
         assert sorted([*train, *test]) == ROWS.tolist()
 
 
+def test_fewer_groups_than_the_calibrator_has_folds_are_its_folds():
+    three = GROUPS % 3
+    model = CalibratedClassifier(GaussianNB(), cv=LeaveOneGroupOut()).fit(X, Y, groups=three)
+    assert model.calibrator_.cv == 3
+    assert model.calibrator == "tree"
+
+
+class ToldGroups(Told):
+    """A calibrator that takes groups, too."""
+
+    def fit(self, X, y, scores, sample_weight=None, groups=None):
+        self.groups_ = groups
+        return super().fit(X, y, scores, sample_weight)
+
+
+class ToldWithFolds(Told):
+    """A calibrator that takes folds, but no groups."""
+
+    def __init__(self, cv=5):
+        self.cv = cv
+
+
 def test_a_splitter_of_the_calibrator_is_left_alone():
     own = StratifiedKFold(3)
     model = CalibratedClassifier(GaussianNB(), CalibrationTree(cv=own), cv=GroupKFold(4))
-    assert isinstance(model.fit(X, Y, groups=GROUPS).calibrator_.cv, StratifiedKFold)
+    with (
+        pytest.warns(UserWarning, match="groups parameter is ignored by StratifiedKFold"),
+        pytest.warns(UserWarning, match="cv tears groups apart: fold 0 has rows of group"),
+    ):
+        assert isinstance(model.fit(X, Y, groups=GROUPS).calibrator_.cv, StratifiedKFold)
     assert CalibratedClassifier(GaussianNB(), CalibrationTree(cv=3)).fit(X, Y).calibrator_.cv == 3
 
 

@@ -1,4 +1,4 @@
-"""The same numbers as scikit-learn's `CalibratedClassifierCV(ensemble=False)`, where both agree."""
+"""The same numbers as scikit-learn's `CalibratedClassifierCV`, where both agree."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC, LinearSVC
 
@@ -30,12 +30,13 @@ def named(value):
     return type(value).__name__ if hasattr(value, "fit") or hasattr(value, "split") else None
 
 
-def both(estimator, calibrator, method, data, *, cv=5, weighted=False):
+def both(estimator, calibrator, method, data, *, cv=5, weighted=False, ensemble=False):
     X, y = data
     weights = WEIGHTS[: len(y)] if weighted else None
     scores = "decision_function" if hasattr(estimator, "decision_function") else "predict_proba"
-    ours = CalibratedClassifier(estimator, calibrator, cv=cv, response_method=scores)
-    theirs = CalibratedClassifierCV(estimator, method=method, cv=cv, ensemble=False)
+    options = {"cv": cv, "ensemble": ensemble}
+    ours = CalibratedClassifier(estimator, calibrator, response_method=scores, **options)
+    theirs = CalibratedClassifierCV(estimator, method=method, **options)
     return [model.fit(X, y, sample_weight=weights).predict_proba(NEW) for model in (ours, theirs)]
 
 
@@ -74,6 +75,33 @@ def test_a_frozen_classifier(data, calibrator, method, tolerance):
     rest = data[0][1::2], data[1][1::2]
     ours, theirs = both(frozen, calibrator, method, rest, weighted=True)
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
+@pytest.mark.parametrize("cv", [4, ShuffleSplit(3, random_state=0)], ids=["4", "shuffled"])
+@pytest.mark.parametrize("data", [(X, Y), (X3, Y3)], ids=["two classes", "three classes"])
+@pytest.mark.parametrize("estimator", [GaussianNB(), LogisticRegression()], ids=named)
+def test_isotonic_of_an_ensemble(estimator, data, cv, weighted):
+    ours, theirs = both(
+        estimator, "isotonic", "isotonic", data, cv=cv, weighted=weighted, ensemble=True
+    )
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
+@pytest.mark.parametrize("data", [(X, Y), (X3, Y3)], ids=["two classes", "three classes"])
+@pytest.mark.parametrize("estimator", MARGINS, ids=named)
+def test_sigmoid_of_an_ensemble(estimator, data, weighted):
+    ours, theirs = both(estimator, "platt", "sigmoid", data, weighted=weighted, ensemble=True)
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:Since FrozenEstimator does not appear")  # scikit-learn's
+def test_an_ensemble_around_a_frozen_classifier():
+    frozen = FrozenEstimator(LogisticRegression().fit(X[::2], Y[::2]))
+    rest = X[1::2], Y[1::2]
+    ours, theirs = both(frozen, "isotonic", "isotonic", rest, cv=3, ensemble=True)
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-12)
 
 
 class LogOdds(GaussianNB):

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import caltree
 from caltree import (
     CalibrationForest,
     CalibrationTree,
@@ -56,6 +57,7 @@ def test_the_model_knows_its_columns(run, visits):
         "attributes": ["channel", "age", "member"],
         "label": "y",
         "weight": "w",
+        "groups": None,
     }
 
 
@@ -262,3 +264,61 @@ def test_lists_may_be_repeated_and_names_may_have_commas(run, complaint, visits,
     assert run("fit", "scored.csv", *exclude, "--out", "m.json").exit_code == 0
     assert json.loads((tmp_path / "m.json").read_text())["columns"]["attributes"] == ["channel"]
     assert "NAMES are one name or several" in run("fit", "--help").stdout
+
+
+# groups
+
+
+def repeated(visits):
+    """Rows that come ten times each, with labels that chance decided on."""
+    some = visits.head(150).assign(
+        customer=[f"c{i}" for i in range(150)],
+        y=np.where(np.random.default_rng(5).random(150) < visits["p_yes"].head(150), "yes", "no"),
+    )
+    return pd.concat([some] * 10, ignore_index=True)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("kind", ["tree", "forest"])
+def test_rows_of_a_group_stay_together(run, visits, kind, ending):
+    write(repeated(visits), f"scored.{ending}")
+    given = ["--label", "y", "--scores", "p_yes", "--calibrator", kind]
+    result = run("fit", f"scored.{ending}", "--out", "m.json", *given, "--groups", "customer")
+    assert result.exit_code == 0, result.output
+    assert "  groups      customer: 150" in result.stderr.splitlines()
+    stored = json.loads(Path("m.json").read_text())
+    assert stored["columns"]["groups"] == "customer"
+    assert "customer" not in stored["columns"]["attributes"]
+    assert "groups      customer" in run("show", "m.json").stdout.splitlines()
+    # Rows that were seen before prove nothing.
+    assert caltree.load("m.json").selection_.uncalibrated_weight == 1.0
+    apart = run("fit", f"scored.{ending}", "--out", "a.json", *given, "--exclude", "customer")
+    assert apart.exit_code == 0, apart.output
+    assert caltree.load("a.json").selection_.uncalibrated_weight < 0.7
+
+
+def test_whole_groups_are_held_out(run, visits):
+    write(repeated(visits), "scored.csv")
+    options = ["--label", "y", "--scores", "p_yes", "--groups", "customer", "--holdout", "0.2"]
+    result = run("fit", "scored.csv", "--out", "m.json", "--calibrator", "platt", *options)
+    assert result.exit_code == 0, result.output
+    assert "On 300 rows held out:" in result.stderr
+    assert caltree.load("m.json").made_.n_rows == 1200
+
+
+def test_groups_that_cannot_be_used(complaint, visits, tmp_path):
+    frame = visits.assign(customer=np.arange(len(visits)) % 4)
+    write(frame, tmp_path / "few.csv")
+    write(frame.assign(customer=frame["customer"].where(frame.index != 7)), tmp_path / "gap.csv")
+    given = ["--label", "y", "--scores", "p_yes", "--out", "m.json", "--groups"]
+    line = complaint("fit", "few.csv", *given, "customer")
+    assert "groups has 4 groups, but cv=5 needs at least 5; use fewer folds" in line
+    line = complaint("fit", "gap.csv", *given, "customer")
+    assert line.startswith("gap.csv: the column 'customer' holds no group in row 8; drop the rows")
+    assert "lacks the column client" in complaint("fit", "few.csv", *given, "client")
+    line = complaint("fit", "few.csv", *given, "customer", "--calibrator", "platt", code=2)
+    assert "--calibrator platt has no folds, so that --groups would change nothing" in line
+    line = complaint("fit", "few.csv", *given, "customer", "--attributes", "age,customer")
+    assert (
+        "--attributes names customer, which is the label, a score, the weight, the groups" in line
+    )

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import caltree
 from caltree import CalibrationForest, CalibrationTree, IsotonicScaling, PlattScaling
 from caltree.metrics import brier_score, expected_calibration_error, log_loss, rmse
 
@@ -115,6 +116,18 @@ def test_models_that_the_library_saved_are_shown(run, calibrator, lines):
     for line in ["label       not known", *lines]:
         assert f"\n{line}" in result.stdout
     assert json.loads(run("show", "saved.json", "--json").stdout)["columns"] is None
+
+
+def test_a_model_says_how_it_was_made(run, visits, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    write(visits, "scored.csv")
+    options = ("--label", "y", "--scores", "p_yes", "--calibrator", "platt")
+    assert run("fit", "scored.csv", "--out", "m.json", *options).exit_code == 0
+    line = f"made        2023-11-14T22:13:20Z with caltree {caltree.__version__}, from 1,200 rows"
+    assert line in run("show", "m.json").stdout.splitlines()
+    found = json.loads(run("show", "m.json", "--json").stdout)["made"]
+    assert found == json.loads(Path("m.json").read_text())["made"]
+    assert isinstance(caltree.load("m.json"), PlattScaling)
 
 
 # report

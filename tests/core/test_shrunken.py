@@ -383,16 +383,26 @@ def test_trees_of_a_forest():
     sizes = np.array([np.inf, 60.0, 20.0, 6.0])
 
     @examples(70)
-    @given(cases(largest=80), limits, st.booleans(), st.integers(1, 3), st.integers(0, 2**62))
-    def check(case, limits, on_scores, max_features, seed):
+    @given(
+        cases(largest=80),
+        limits,
+        st.booleans(),
+        st.integers(1, 3),
+        st.integers(0, 2**62),
+        st.none() | st.integers(2, 8),
+    )
+    def check(case, limits, on_scores, max_features, seed, n_groups):
+        groups = None
+        if n_groups is not None:
+            groups = np.arange(len(case.y), dtype=np.uint32) % min(n_groups, len(case.y))
         depth = NO_LIMIT if limits.max_depth is None else limits.max_depth
         leaf = limits.min_samples_leaf
         structure, models, out_of_bag, predictions = case.shrunken().bagged(
-            seed, on_scores, limits.penalty, sizes, leaf, depth, max_features
+            seed, on_scores, limits.penalty, sizes, leaf, depth, max_features, groups
         )
         arrays = finished(structure, models)
         limits = spec.Settings(limits.penalty, sizes[-1], leaf, limits.max_depth, max_features)
-        root, drawn = spec.grow_bagged(case.sample(with_scores=on_scores), limits, seed)
+        root, drawn = spec.grow_bagged(case.sample(with_scores=on_scores), limits, seed, groups)
         assert np.array_equal(out_of_bag, np.flatnonzero(drawn.weights == 0))
         same = agree(drawn, arrays, root, limits, gains=False)
         outcomes["the same" if same else "a tie"] += 1

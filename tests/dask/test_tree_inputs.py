@@ -65,6 +65,11 @@ def test_parameters(params, message):
         CalibrationTree(**params).fit(**rows())
 
 
+def test_groups():
+    with pytest.raises(ValueError, match="groups cannot be kept together on a cluster"):
+        CalibrationTree().fit(**rows(), groups=np.arange(100) // 2)
+
+
 def test_no_client():
     message = r"there is no Dask client; connect to a cluster first: client = distributed.Client"
     with pytest.raises(ValueError, match=message):

@@ -559,8 +559,15 @@ void check_forest(Chance& chance, const DataSet& set, const Ready& ready, Growth
     const std::vector<double> shares{0.1, 0.0, 0.1, 0.05, 0.0, 0.0, 0.15, 0.1, 0.0, 0.0};
     for (std::size_t t = 0; t < 4; ++t) {
         Random random(chance.from_to(0, 1'000'000));
-        const Bootstrap sample = bootstrap(data, random);
+        // The later two trees draw whole groups.
+        const std::size_t n_groups = std::min<std::size_t>(set.n_rows, 7);
+        std::vector<std::uint32_t> groups(t < 2 ? 0 : set.n_rows);
+        for (std::size_t i = 0; i < groups.size(); ++i)
+            groups[i] = static_cast<std::uint32_t>(i % n_groups);
+        const Bootstrap sample = bootstrap(data, random, groups, n_groups);
         CHECK(sample.in_bag.size() + sample.out_of_bag.size() == set.n_rows);
+        for (std::size_t i = n_groups; i < groups.size(); ++i)
+            CHECK((sample.weights[i] > 0.0) == (sample.weights[i - n_groups] > 0.0));
         settings.seed = random.next();
         const bool on_scores = t % 2 == 1;
         const Parts parts{sample.in_bag, sample.out_of_bag};

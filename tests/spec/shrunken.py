@@ -491,10 +491,18 @@ def drawn_attributes(
     return attributes[:max_features]
 
 
-def grow_bagged(sample: Sample, settings: Settings, seed: int) -> tuple[Node, Sample]:
-    """A tree on rows that were drawn, and the sample in which the others have weight 0."""
+def grow_bagged(
+    sample: Sample, settings: Settings, seed: int, groups: Rows | None = None
+) -> tuple[Node, Sample]:
+    """A tree on rows that were drawn, and the sample in which the others have weight 0.
+
+    With groups, which are numbered, whole groups are drawn.
+    """
     random = SplitMix(seed)
-    times = draw_rows(len(sample.y), random)
+    if groups is None:
+        times = draw_rows(len(sample.y), random)
+    else:
+        times = draw_rows(int(groups.max()) + 1, random)[groups]
     drawn = replace(sample, weights=sample.weights * times)
     return grow(drawn, np.flatnonzero(times), settings, SplitMix(random.next())), drawn
 

@@ -50,6 +50,16 @@ def refuse_zero_weights_of_kernels(estimators: Iterable[Any]) -> None:
             )
 
 
+def refuse_ensembles_of_kernels(estimators: Iterable[Any]) -> None:
+    """Refuse an ensemble where X is a kernel matrix, of which each classifier has seen a part."""
+    for estimator in estimators:
+        if tags_of(estimator).input_tags.pairwise:
+            raise ValueError(
+                f"ensemble=True cannot divide the kernel of {type(estimator).__name__} among the "
+                "classifiers of the folds; use ensemble=False"
+            )
+
+
 def refuse_pairwise_margins(
     estimators: Iterable[Any], methods: Iterable[Method], n_classes: int
 ) -> None:

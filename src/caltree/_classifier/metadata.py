@@ -9,13 +9,10 @@ import sklearn
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import has_fit_parameter
 
-from .._inputs.indexing import count_rows
-
 
 def route_metadata(
     owner: Any,
     estimators: dict[str, Any],
-    n_rows: int,
     sample_weight: Any,
     groups: Any,
     fit_params: dict[str, Any],
@@ -26,11 +23,6 @@ def route_metadata(
     it, weights go to every classifier that takes them, groups to the splitter, and all else to
     every classifier.
     """
-    if groups is not None and count_rows(groups, "groups") != n_rows:
-        raise ValueError(
-            f"groups must have one group for each of the {n_rows} rows of X, "
-            f"got {count_rows(groups, 'groups')}"
-        )
     given = {"sample_weight": sample_weight, "groups": groups, **fit_params}
     given = {name: value for name, value in given.items() if value is not None}
     split_params = {} if groups is None else {"groups": groups}

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
 from .._inputs.arrays import Classes, Floats, Mask, Rows
-from .._inputs.folds import split_rows
+from .._inputs.folds import group_folds, split_rows
 from .._inputs.indexing import count_rows, take_columns, take_rows
 from .._inputs.parameters import check_count, is_whole
 from .estimators import tags_of
@@ -47,9 +47,16 @@ class Task:
 
     def held_out_scores(self, fold: Fold, classes: Classes) -> Floats:
         """The scores of a fold's test rows by a classifier fitted to its training rows."""
+        return self.fit_and_score(fold, classes)[1]
+
+    def fit_and_score(self, fold: Fold, classes: Classes) -> tuple[Any, Floats]:
+        """A classifier fitted to a fold's training rows, and its scores of the test rows.
+
+        A frozen classifier is not fitted.
+        """
         train, test = fold
-        fitted = self.fit(train)
-        return class_scores(fitted, self._rows_of(test, train), classes, self.method)
+        fitted = self.estimator if self.is_frozen else self.fit(train)
+        return fitted, class_scores(fitted, self._rows_of(test, train), classes, self.method)
 
     def _rows_of(self, rows: Rows, training: Rows) -> Any:
         """Some rows of `X`; of a kernel matrix, only the columns of the training rows."""
@@ -92,6 +99,19 @@ def train(
     return trained, scores
 
 
+def train_pairs(
+    tasks: Sequence[Task], folds: Sequence[Fold], classes: Classes, n_jobs: int | None
+) -> list[tuple[list[Any], list[Floats]]]:
+    """For each fold, the classifiers fitted to its training rows, and their test rows' scores."""
+    jobs = [(task, fold, classes) for fold in folds for task in tasks]
+    results = iter(Parallel(n_jobs=n_jobs)(delayed(Task.fit_and_score)(*job) for job in jobs))
+    pairs = []
+    for _ in folds:
+        fitted, scores = zip(*(next(results) for _ in tasks), strict=True)
+        pairs.append((list(fitted), list(scores)))
+    return pairs
+
+
 def _gather(parts: list[tuple[Rows, Floats]], n_rows: int) -> Floats:
     """Put the scores of the test rows in the places of their rows."""
     everything = np.full((n_rows, parts[0][1].shape[1]), np.nan)
@@ -108,9 +128,15 @@ def _is_by_row(value: Any, n_rows: int) -> bool:
 
 
 def make_folds(
-    cv: Any, X: Any, labels: Classes, keep: Mask, split_params: dict[str, Any]
+    cv: Any,
+    X: Any,
+    labels: Classes,
+    keep: Mask,
+    split_params: dict[str, Any],
+    *,
+    tested_once: bool = True,
 ) -> list[Fold]:
-    """Make folds of the kept rows in which no row is tested twice.
+    """Make folds of the kept rows in which no row is tested twice, unless it may be.
 
     A number of folds is stratified, and keeps groups together if there are any.
     """
@@ -120,7 +146,7 @@ def make_folds(
         )
     folds = split_rows(cv, X, labels, **split_params)
     tested = np.bincount(np.concatenate([test for _, test in folds]), minlength=len(labels))
-    if tested.max() > 1:
+    if tested_once and tested.max() > 1:
         raise ValueError(
             f"cv tests row {int(tested.argmax())} more than once; use folds in which a row is "
             "tested at most once, since it can have only one out-of-fold score"
@@ -133,58 +159,57 @@ def _split_stratified(
     n_folds: int, labels: Classes, rows: Rows, split_params: dict[str, Any]
 ) -> list[Fold]:
     # Imported here: it would be half of the time that importing caltree takes.
-    from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+    from sklearn.model_selection import StratifiedKFold
 
     groups = split_params.get("groups")
     if groups is not None:
-        groups = take_rows(np.asarray(groups), rows)
-        n_groups = len(np.unique(groups))
-        if n_groups < n_folds:
-            raise ValueError(
-                f"groups has {n_groups} groups, but cv={n_folds} needs at least {n_folds}; "
-                "use fewer folds"
-            )
+        folds = group_folds(n_folds, labels[rows], np.asarray(groups)[rows])
+        return [(rows[train], rows[test]) for train, test in folds]
     largest = int(np.unique(labels[rows], return_counts=True)[1].max())
     if largest < n_folds:
         raise ValueError(
             f"cv={n_folds} needs at least {n_folds} rows of some class, but none has more than "
             f"{largest}; use fewer folds"
         )
-    splitter = StratifiedKFold(n_folds) if groups is None else StratifiedGroupKFold(n_folds)
     with warnings.catch_warnings():
         # A class that some fold lacks is no problem: its rows are scored like all others.
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-        folds = split_rows(splitter, np.zeros((len(rows), 1)), labels[rows], groups=groups)
+        folds = split_rows(StratifiedKFold(n_folds), np.zeros((len(rows), 1)), labels[rows])
     return [(rows[train], rows[test]) for train, test in folds]
 
 
-def drop_folds_of_one_class(folds: Sequence[Fold], labels: Classes) -> list[Fold]:
-    """Drop the folds whose training rows are of one class, with a warning."""
+def drop_folds_of_one_class(
+    folds: Sequence[Fold], labels: Classes, *, tests_too: bool = False
+) -> list[Fold]:
+    """Drop the folds whose training rows (or test rows) are of one class, with a warning."""
     kept = []
     for number, (train, test) in enumerate(folds):
-        if len(np.unique(labels[train])) > 1:
+        if len(np.unique(labels[train])) == 1:
+            what = "trains on"
+        elif tests_too and len(np.unique(labels[test])) == 1:
+            what = "tests"
+        else:
             kept.append((train, test))
             continue
         warnings.warn(
-            f"fold {number} of cv trains on rows of one class only; its {len(test)} test rows "
+            f"fold {number} of cv {what} rows of one class only; its {len(test)} test rows "
             "get no score and are not used for calibration",
             UserWarning,
             stacklevel=3,
         )
     if folds and not kept:
-        raise ValueError("cv has no fold that trains on more than one class; use stratified folds")
+        both = " and tests" if tests_too else ""
+        raise ValueError(
+            f"cv has no fold that trains on{both} more than one class; use stratified folds"
+        )
     return kept
 
 
-def keep_together(
-    calibrator: Any, folds: Sequence[Fold], rows: Rows, labels: Classes, groups: Any
-) -> None:
-    """Let the calibrator's own folds keep together the rows that the folds or groups do."""
+def keep_folds_together(calibrator: Any, folds: Sequence[Fold], rows: Rows) -> None:
+    """Let the calibrator's own folds keep together the rows that the folds test together."""
     n_folds = own_params(calibrator).get("cv")
     if not isinstance(n_folds, Integral) or n_folds < 2:
         return
-    if not folds and groups is not None:
-        folds = _split_stratified(int(n_folds), labels, rows, {"groups": groups})
     within = folds_within(folds, rows, int(n_folds))
     if within is not None:
         calibrator.set_params(cv=within)

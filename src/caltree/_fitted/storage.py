@@ -15,10 +15,11 @@ import numpy.typing as npt
 
 from .files import write_atomically
 from .fingerprint import Fingerprint
+from .made import Made
 
 _PACKAGE = "caltree."
 _VERSION = 1
-_KEYS = {"format", "version", "params", "classes", "fingerprint"}
+_KEYS = {"format", "version", "made", "params", "classes", "fingerprint"}
 # What the command adds, for itself: which columns of the training file were what.
 _COLUMNS = "columns"
 _PLAIN = (bool, int, float, str, type(None))
@@ -30,6 +31,7 @@ class StoredCalibrator:
 
     name: str
     """The name of its class."""
+    made: Made
     params: dict[str, Any]
     classes: npt.NDArray[Any]
     fingerprint: Fingerprint
@@ -40,8 +42,9 @@ class StoredCalibrator:
         """Return the calibrator as dicts, lists, strings and numbers."""
         params = self.params.items()
         return {
-            "format": _PACKAGE + self.name,
+            "format": format_name(self.name),
             "version": _VERSION,
+            "made": self.made.to_dict(),
             # A splitter or a random generator cannot be written down; nor does a fit need it.
             "params": {name: _plain(value) for name, value in params if _is_plain(value)},
             "classes": _plain_classes(self.classes),
@@ -63,11 +66,17 @@ class StoredCalibrator:
             raise ValueError(f"a stored calibrator must have the keys {sorted(_KEYS)}")
         return cls(
             name=name,
+            made=Made.from_dict(stored["made"]),
             params=_read_params(param_names, stored["params"]),
             classes=_read_classes(stored["classes"]),
             fingerprint=Fingerprint.from_dict(stored["fingerprint"]),
             state={key: v for key, v in stored.items() if key not in {*_KEYS, _COLUMNS}},
         )
+
+
+def format_name(name: str) -> str:
+    """The format of the calibrators of a class."""
+    return _PACKAGE + name
 
 
 def check_state(state: dict[str, Any], keys: set[str]) -> None:
@@ -77,9 +86,13 @@ def check_state(state: dict[str, Any], keys: set[str]) -> None:
 
 
 def write_json(stored: dict[str, Any], path: Any) -> None:
-    """Write JSON strictly; the file appears whole or not at all."""
-    text = json.dumps(stored, allow_nan=False)
-    write_atomically(Path(path), f"{text}\n".encode())
+    """Write a stored calibrator strictly; the file appears whole or not at all."""
+    write_atomically(Path(path), json_bytes(stored))
+
+
+def json_bytes(stored: dict[str, Any]) -> bytes:
+    """A stored calibrator as the content of a file, in strict JSON."""
+    return f"{json.dumps(stored, allow_nan=False)}\n".encode()
 
 
 def read_json(path: Any) -> Any:
@@ -127,7 +140,7 @@ def _plain_classes(classes: npt.NDArray[Any]) -> list[Any]:
 
 def _check_format(name: str, stored: Any) -> None:
     found = stored.get("format") if isinstance(stored, dict) else None
-    expected = _PACKAGE + name
+    expected = format_name(name)
     if found == expected:
         return
     if isinstance(found, str) and found.startswith(_PACKAGE):

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from joblib import Parallel, delayed
 
 from .._fitted.fingerprint import Fingerprint
+from .._inputs.arrays import Labels
 from .._inputs.attributes import Identifiers
 from .._inputs.folds import (
     IN_NO_FOLD,
@@ -20,8 +21,11 @@ from .._inputs.folds import (
     check_folds,
     deal_by_number,
     folds_by_number,
+    judged_folds,
     make_folds,
+    random_generator,
 )
+from .._inputs.groups import deal_groups
 from .._inputs.hashing import SmallestHashes
 from .._inputs.indexing import count_rows, take_rows
 from .._inputs.tables import read_table
@@ -94,11 +98,25 @@ def _deal_folds(
     n_rows = len(rows.labels)
     if not settings.needs_folds:
         return 0, folds_by_number(1, 0, 0)
+    groups = rows.kept_groups
     if isinstance(cv, Integral):
-        return deal_by_number(int(cv), n_rows, random_state)
-    folds = make_folds(cv, rows.labels, rows.keep, random_state)
+        if groups is None:
+            return deal_by_number(int(cv), n_rows, random_state)
+        return _deal_whole_groups(groups, rows.labels, int(cv), random_state)
+    folds = make_folds(cv, rows.labels, rows.keep, random_state, rows.groups)
     check_folds(len(folds), n_rows)
     return len(folds), given_folds(folds, n_rows)
+
+
+def _deal_whole_groups(
+    groups: npt.NDArray[Any], labels: Labels, n_folds: int, random_state: Any
+) -> tuple[int, FoldOf]:
+    check_folds(n_folds, len(labels))
+    n_judged = judged_folds(n_folds, len(labels))
+    random = None if random_state is None else random_generator(random_state)
+    fold = deal_groups(groups, labels, n_folds, random).astype(np.uint8)
+    fold[fold >= n_judged] = IN_NO_FOLD
+    return n_judged, _known_folds(fold)
 
 
 def given_folds(folds: Sequence[Fold], n_rows: int) -> FoldOf:
@@ -119,7 +137,10 @@ def given_folds(folds: Sequence[Fold], n_rows: int) -> FoldOf:
             "cv holds a row out more than once, as tree_method='hist' cannot; use "
             "tree_method='exact'"
         )
+    return _known_folds(fold)
 
+
+def _known_folds(fold: npt.NDArray[np.uint8]) -> FoldOf:
     def of_rows(first: int, count: int) -> npt.NDArray[np.uint8]:
         return fold[first : first + count]
 

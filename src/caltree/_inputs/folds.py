@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import reprlib
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -14,6 +15,7 @@ from sklearn.utils import check_random_state
 
 from .. import _core
 from .arrays import Labels, Mask
+from .groups import deal_groups, number_groups
 from .hashing import INCREMENT, mix64
 from .parameters import check_count, is_whole
 
@@ -29,15 +31,25 @@ IN_NO_FOLD = 255
 _ENOUGH_HELD_OUT = 200_000
 
 
-def make_folds(cv: Any, labels: Labels, keep: Mask | None, random_state: Any) -> list[Fold]:
+def make_folds(
+    cv: Any,
+    labels: Labels,
+    keep: Mask | None,
+    random_state: Any,
+    groups: npt.NDArray[Any] | None = None,
+) -> list[Fold]:
     """Make folds of the kept rows.
 
     A number means the stratified folds of the published method, of rows that are shuffled if there
-    is a `random_state`; anything else is a splitter of all rows, or (train, test) index arrays.
+    is a `random_state`, or folds of whole groups; anything else is a splitter of all rows, or
+    (train, test) index arrays. The groups are those of all rows.
     """
     n_rows = len(labels)
     if is_whole(cv):
         n_folds = check_count("cv", cv, 2)
+        if groups is not None:
+            kept = groups if keep is None else groups[keep]
+            return group_folds(n_folds, labels, kept, random_state)
         if n_rows < n_folds:
             raise ValueError(
                 f"cv={n_folds} needs at least {n_folds} rows, got {n_rows}; use fewer folds, or "
@@ -48,7 +60,17 @@ def make_folds(cv: Any, labels: Labels, keep: Mask | None, random_state: Any) ->
         if random_state is not None:
             random_generator(random_state).shuffle(rows)
         return _core.folds(labels, rows, n_folds)
-    return _split(cv, labels, np.ones(n_rows, dtype=bool) if keep is None else keep)
+    return _split(cv, labels, np.ones(n_rows, dtype=bool) if keep is None else keep, groups)
+
+
+def group_folds(
+    n_folds: int, labels: npt.NDArray[Any], groups: npt.NDArray[Any], random_state: Any = None
+) -> list[Fold]:
+    """Make stratified folds of whole groups."""
+    random = None if random_state is None else random_generator(random_state)
+    fold_of = deal_groups(groups, labels, n_folds, random)
+    rows = np.arange(len(labels), dtype=np.uint32)
+    return [(rows[fold_of != fold], rows[fold_of == fold]) for fold in range(n_folds)]
 
 
 def hashed_folds(
@@ -112,13 +134,14 @@ def random_generator(random_state: Any) -> np.random.RandomState:
     return generator
 
 
-def _split(cv: Any, labels: Labels, keep: Mask) -> list[Fold]:
+def _split(cv: Any, labels: Labels, keep: Mask, groups: npt.NDArray[Any] | None) -> list[Fold]:
     # The splitter sees all rows; those that are not kept have any label.
     all_labels = np.zeros(len(keep), dtype=np.intp)
     all_labels[keep] = labels
     place = np.cumsum(keep) - 1
     folds = []
-    for number, parts in enumerate(split_rows(cv, np.zeros((len(keep), 1)), all_labels)):
+    named = {} if groups is None else {"groups": groups}
+    for number, parts in enumerate(split_rows(cv, np.zeros((len(keep), 1)), all_labels, **named)):
         train, test = (place[part[keep[part]]].astype(np.uint32) for part in parts)
         if len(train) == 0 or len(test) == 0:
             raise ValueError(f"fold {number} of cv has no row of positive weight in one part")
@@ -141,7 +164,26 @@ def split_rows(
                 )
     if not folds:
         raise ValueError("cv gives no folds; use a number of folds, e.g. cv=5")
+    if groups.get("groups") is not None:
+        _warn_of_torn_groups(folds, np.asarray(groups["groups"]))
     return folds
+
+
+def _warn_of_torn_groups(
+    folds: Sequence[tuple[npt.NDArray[Any], npt.NDArray[Any]]], groups: npt.NDArray[Any]
+) -> None:
+    _, numbers = number_groups(groups)
+    for number, (train, test) in enumerate(folds):
+        both = np.intersect1d(numbers[train], numbers[test])
+        if len(both) > 0:
+            group = groups[numbers == both[0]].tolist()[0]
+            warnings.warn(
+                f"cv tears groups apart: fold {number} has rows of group {reprlib.repr(group)} in "
+                "its training and its test part; use a number of folds or GroupKFold",
+                UserWarning,
+                stacklevel=3,
+            )
+            return
 
 
 def _row_numbers(

@@ -50,7 +50,7 @@ def labels_of_part(y: Any, n_rows: int, keep: Mask | None) -> Classes:
     if y is None:
         raise ValueError("calibration requires y to be passed, but the target y is None")
     labels = _one_label_a_row(y, n_rows)
-    missing = _missing(labels)
+    missing = missing_values(labels)
     if keep is not None:
         missing &= keep
     if missing.any():
@@ -117,11 +117,13 @@ def _refuse_mask(name: str, values: Any) -> None:
         raise TypeError(f"{name} is a masked array; drop the masked rows and use {name}.data")
 
 
-def _missing(labels: Classes) -> Mask:
-    if labels.dtype.kind == "f":
+def missing_values(labels: Classes) -> Mask:
+    """Which labels, or groups, are missing: None, NaN, NaT or pandas.NA."""
+    if labels.dtype.kind in "fmM":
         return np.asarray(np.isnan(labels), dtype=bool)
     if labels.dtype.kind == "O":
-        return np.array([label is None or _unequal_to_itself(label) for label in labels])
+        found = [label is None or _unequal_to_itself(label) for label in labels]
+        return np.array(found, dtype=bool)
     return np.zeros(len(labels), dtype=bool)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy.typing as npt
 
 from .arrays import Floats, Labels, Mask
+from .groups import check_groups
 from .indexing import count_rows
 from .labels import check_labels, check_weights, warn_of_few_rows
 from .scores import ScoreKind, ScoreType, as_score_matrix, resolve_score_type
@@ -24,6 +25,13 @@ class TrainingRows:
     weights: Floats | None
     keep: Mask | None
     """The rows of the table that are used; None for all."""
+    groups: npt.NDArray[Any] | None
+    """The group of each row of the table, used or not, if there are any."""
+
+    @property
+    def kept_groups(self) -> npt.NDArray[Any] | None:
+        """The group of each row that is used, if there are any."""
+        return self.groups if self.groups is None or self.keep is None else self.groups[self.keep]
 
     @property
     def kind(self) -> ScoreKind:
@@ -32,7 +40,14 @@ class TrainingRows:
 
 
 def check_training_rows(
-    X: Any, y: Any, scores: Any, sample_weight: Any, score_type: str, *, weights_count_rows: bool
+    X: Any,
+    y: Any,
+    scores: Any,
+    sample_weight: Any,
+    score_type: str,
+    *,
+    weights_count_rows: bool,
+    groups: Any = None,
 ) -> TrainingRows:
     """Check training rows; without `X` the labels say how many there are.
 
@@ -43,13 +58,14 @@ def check_training_rows(
     weights = check_weights(sample_weight, n_rows, of)
     keep = None if weights is None or weights.all() else weights > 0
     classes, labels = check_labels(y, n_rows, keep)
+    known_groups = check_groups(groups, n_rows, keep, of)
     matrix = as_score_matrix(scores, n_rows, len(classes), keep, of)
     kind = resolve_score_type(matrix, len(classes), score_type)
     if weights is not None:
         if weights_count_rows:
             warn_of_few_rows(weights)
         weights = weights if keep is None else weights[keep]
-    return TrainingRows(classes, labels, matrix, kind, weights, keep)
+    return TrainingRows(classes, labels, matrix, kind, weights, keep, known_groups)
 
 
 def _count_labels(y: Any) -> int:

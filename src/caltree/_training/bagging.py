@@ -13,6 +13,7 @@ from .. import _core
 from .._fitted.model import FittedModel
 from .._fitted.selection import UNCALIBRATED, Selection
 from .._inputs.arrays import Floats
+from .._inputs.groups import GroupNumbers
 from .averaging import best_weights, size_name
 from .dataset import Dataset
 from .do_no_harm import leave_uncalibrated_if_in_doubt, make_selection
@@ -51,13 +52,21 @@ class FittedForest:
     """None if every row was seen by all trees of a kind, so that nothing could be chosen."""
 
 
-def fit_forest(dataset: Dataset, settings: ForestSettings, n_jobs: int | None) -> FittedForest:
-    """Grow trees on bootstrap samples, and weight their sizes by their out-of-bag rows."""
+def fit_forest(
+    dataset: Dataset,
+    settings: ForestSettings,
+    n_jobs: int | None,
+    groups: GroupNumbers | None = None,
+) -> FittedForest:
+    """Grow trees on bootstrap samples, and weight their sizes by their out-of-bag rows.
+
+    With groups, which are numbered, the samples are of whole groups.
+    """
     sums = _OutOfBagSums(dataset)
     trees: list[Tree] = []
     # In their order, whichever is done first, so that sums do not depend on the threads.
     for number, (structure, models, rows, predictions) in enumerate(
-        _grow_trees(dataset, settings, n_jobs)
+        _grow_trees(dataset, settings, n_jobs, groups)
     ):
         sums.add(number % 2, rows, predictions)
         trees.append((structure, models))
@@ -72,7 +81,9 @@ def fit_forest(dataset: Dataset, settings: ForestSettings, n_jobs: int | None) -
     return FittedForest(dataset.model(finished), selection)
 
 
-def _grow_trees(dataset: Dataset, settings: ForestSettings, n_jobs: int | None) -> Any:
+def _grow_trees(
+    dataset: Dataset, settings: ForestSettings, n_jobs: int | None, groups: GroupNumbers | None
+) -> Any:
     training = _core.ShrunkenTraining(dataset.core, dataset.offset, settings.max_bins, False)
 
     def grow(number: int, seed: int) -> tuple[_core.Structure, _core.FittedNodes, Any, Floats]:
@@ -84,6 +95,7 @@ def _grow_trees(dataset: Dataset, settings: ForestSettings, n_jobs: int | None) 
             settings.min_samples_leaf,
             depth_limit(settings.max_depth),
             settings.max_features[number % 2],
+            groups,
         )
 
     run = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")

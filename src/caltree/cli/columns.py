@@ -34,6 +34,7 @@ class Columns:
     attributes: tuple[str, ...]
     label: str | None = None
     weight: str | None = None
+    groups: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -48,7 +49,7 @@ class Columns:
         for name in ("scores", "attributes") if valid else ():
             names = stored[name]
             valid &= isinstance(names, list) and all(isinstance(item, str) for item in names)
-        for name in ("label", "weight") if valid else ():
+        for name in ("label", "weight", "groups") if valid else ():
             valid &= stored[name] is None or isinstance(stored[name], str)
         if not valid:
             raise ValueError("the section columns of the model is malformed")

@@ -70,6 +70,12 @@ Examples:
     "--weight", metavar="NAME", help="The column that says how many rows each row counts for."
 )
 @click.option(
+    "--groups",
+    metavar="NAME",
+    help="The column that says which rows belong together, such as those of one customer. They "
+    "stay together in folds, in the samples of a forest and in rows held out. It is no attribute.",
+)
+@click.option(
     "--calibrator",
     "kind",
     type=click.Choice(list(CALIBRATORS)),
@@ -107,8 +113,8 @@ Examples:
     "--holdout",
     type=click.FloatRange(0, 1, max_open=True),
     metavar="SHARE",
-    help="The share of rows to judge the model by; the model is not fitted to them. 0.2 by "
-    "default with --report, else none.",
+    help="The share of rows, or of groups, to judge the model by; the model is not fitted to them. "
+    "0.2 by default with --report, else none.",
 )
 @click.option("--report", metavar="FILE", help="Where to write a page on the rows held out.")
 @options.input_format
@@ -128,6 +134,11 @@ def fit(**given: Any) -> None:
             "--calibrator isotonic has no --score-type, since only the order of the scores "
             "matters; leave it out"
         )
+    if given["groups"] and given["kind"] in ("platt", "isotonic") and not given["holdout"]:
+        raise usage_error(
+            f"--calibrator {given['kind']} has no folds, so that --groups would change nothing; "
+            "leave it out"
+        )
     carry_out(Request(**given))
 
 
@@ -143,6 +154,7 @@ class Request:
     exclude: tuple[str, ...] | None
     categorical: tuple[str, ...] | None
     weight: str | None
+    groups: str | None
     kind: str
     score_type: str
     scoring: str | None
@@ -169,9 +181,16 @@ def carry_out(request: Request) -> None:
     with open_source(request.table, request.format, request.delimiter) as source:
         columns, rows = read_training(request, source)
     fitted_to, held_out = _split(rows, request)
+    # A calibrator without attributes has no folds either.
+    has_folds = fitted_to.groups is not None and columns.attributes
+    named_groups = {"groups": fitted_to.groups} if has_folds else {}
     with busy("Fitting ...", quiet=request.quiet), working(f"fit to {source.name}"):
         calibrator.fit(
-            fitted_to.table, fitted_to.y, fitted_to.scores, sample_weight=fitted_to.weights
+            fitted_to.table,
+            fitted_to.y,
+            fitted_to.scores,
+            sample_weight=fitted_to.weights,
+            **named_groups,
         )
     if "n_jobs" in calibrator.get_params():
         calibrator.set_params(n_jobs=None)  # a matter of this machine
@@ -189,7 +208,7 @@ def read_training(request: Request, source: Source) -> tuple[Columns, LabelledRo
     from .model_rows import LabelledRows, whole_table
 
     label = request.label or guess_label(source.columns, source.name)
-    named = [name for name in (label, request.weight) if name is not None]
+    named = [name for name in (label, request.weight, request.groups) if name is not None]
     source.check(*named, *(request.scores or ()), *(request.attributes or ()))
     batch = whole_table(source)
     y = convert.labels(batch.column(label), Where(source.name, label), is_text=source.is_text)
@@ -212,7 +231,11 @@ def read_training(request: Request, source: Source) -> tuple[Columns, LabelledRo
     weights = None
     if weight is not None:
         weights = convert.weights(batch.column(weight), Where(source.name, weight))
-    return columns, LabelledRows(_attributes(request, columns, source, batch), y, matrix, weights)
+    groups = None
+    if request.groups is not None:
+        groups = convert.groups(batch.column(request.groups), Where(source.name, request.groups))
+    table = _attributes(request, columns, source, batch)
+    return columns, LabelledRows(table, y, matrix, weights, groups)
 
 
 def _parameters(request: Request) -> dict[str, Any]:
@@ -231,14 +254,14 @@ def _parameters(request: Request) -> dict[str, Any]:
 
 def _columns(request: Request, source: Source, label: str, scores: tuple[str, ...]) -> Columns:
     """The columns by role; without --attributes, all columns without another role are used."""
-    taken = {label, *scores, request.weight, *(request.exclude or ())}
+    taken = {label, *scores, request.weight, request.groups, *(request.exclude or ())}
     source.check(*(request.exclude or ()))
     attributes = request.attributes or tuple(n for n in source.columns if n not in taken)
     twice = [name for name in attributes if name in taken]
     if twice:
         raise CommandError(
-            f"--attributes names {twice[0]}, which is the label, a score, the weight or excluded; "
-            "name it once"
+            f"--attributes names {twice[0]}, which is the label, a score, the weight, the groups "
+            "or excluded; name it once"
         )
     if request.kind in ("platt", "isotonic"):
         attributes = ()
@@ -253,7 +276,7 @@ def _columns(request: Request, source: Source, label: str, scores: tuple[str, ..
             f"--categorical names {unknown[0]}, which is no attribute; these are "
             f"{', '.join(attributes) or 'none'}"
         )
-    return Columns(scores, attributes, label, request.weight)
+    return Columns(scores, attributes, label, request.weight, request.groups)
 
 
 def _attributes(request: Request, columns: Columns, source: Source, batch: Any) -> Any:
@@ -289,14 +312,20 @@ def _warn_of_first_class(scores: tuple[str, ...], classes: list[Any]) -> None:
 def _split(rows: LabelledRows, request: Request) -> tuple[LabelledRows, LabelledRows | None]:
     if not request.holdout:
         return rows, None
-    from sklearn.model_selection import train_test_split
+    from sklearn.model_selection import GroupShuffleSplit, train_test_split
 
+    seed = request.random_state or 0
+    if rows.groups is not None:
+        with working("hold out rows"):
+            splitter = GroupShuffleSplit(1, test_size=request.holdout, random_state=seed)
+            [(kept, held_out)] = splitter.split(rows.y, groups=rows.groups)
+        return rows.take(np.sort(kept)), rows.take(np.sort(held_out))
     with working("hold out rows"):
         kept, held_out = train_test_split(
             np.arange(len(rows.y)),
             test_size=request.holdout,
             stratify=rows.y,
-            random_state=request.random_state or 0,
+            random_state=seed,
         )
     return rows.take(np.sort(kept)), rows.take(np.sort(held_out))
 
@@ -322,6 +351,8 @@ def _print_summary(
         lines.append(f"  attributes  {', '.join(known.used_names) or 'none'}")
     if columns.weight is not None:
         lines.append(f"  weight      {columns.weight}")
+    if rows.groups is not None:
+        lines.append(f"  groups      {columns.groups}: {len(set(rows.groups.tolist())):,}")
     click.echo("\n".join(lines), err=True)
     if held_out is not None:
         before = ScoreKind(len(classes), calibrator.score_type_).uncalibrated(held_out.scores)

@@ -110,6 +110,7 @@ class LabelledRows:
     y: npt.NDArray[Any]
     scores: Floats
     weights: Floats | None
+    groups: npt.NDArray[Any] | None = None
 
     def take(self, chosen: npt.NDArray[np.intp]) -> LabelledRows:
         """Some of the rows."""
@@ -118,6 +119,7 @@ class LabelledRows:
             self.y[chosen],
             self.scores[chosen],
             None if self.weights is None else self.weights[chosen],
+            None if self.groups is None else self.groups[chosen],
         )
 
 
@@ -160,7 +162,7 @@ def label_and_weight(
     if weight is None and columns.weight in source.columns:
         weight = columns.weight
     source.check(label, *([] if weight is None else [weight]))
-    return Columns(columns.scores, columns.attributes, label, weight)
+    return Columns(columns.scores, columns.attributes, label, weight, columns.groups)
 
 
 def whole_table(source: Source) -> Any:

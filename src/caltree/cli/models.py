@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import reprlib
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import (
-    CalibrationForest,
-    CalibrationTree,
-    IdentityCalibrator,
-    IsotonicScaling,
-    PlattScaling,
-    PublishedCalibrationTree,
-)
 from .._base import Calibrator
+from .._calibrators import read_calibrator
 from .._fitted import storage
 from .._fitted.files import write_atomically
 from .._inputs.attributes import Attributes
@@ -25,19 +16,6 @@ from .._model_base import fitted_attributes
 from .columns import Columns
 from .errors import CommandError, in_one_line, reading, writing
 from .io.formats import STANDARD
-
-_PACKAGE = "caltree."
-_KINDS: dict[str, type[Calibrator]] = {
-    f"{_PACKAGE}{kind.__name__}": kind
-    for kind in (
-        CalibrationTree,
-        PublishedCalibrationTree,
-        CalibrationForest,
-        PlattScaling,
-        IsotonicScaling,
-        IdentityCalibrator,
-    )
-}
 
 
 @dataclass(frozen=True)
@@ -79,6 +57,7 @@ class Model:
             attributes=self._attribute_columns(attributes),
             label=known.label if known else None,
             weight=known.weight if known else None,
+            groups=known.groups if known else None,
         )
 
     def _attribute_columns(self, given: tuple[str, ...] | None) -> tuple[str, ...]:
@@ -113,13 +92,9 @@ def read_model(path: str) -> Model:
     with reading(path):
         content = Path(path).read_bytes()
     try:
-        stored = _parse(content)
+        calibrator, stored = read_calibrator(content)
         columns = stored.get("columns")
-        return Model(
-            path,
-            _KINDS[stored["format"]].from_dict(stored),
-            None if columns is None else Columns.from_dict(columns),
-        )
+        return Model(path, calibrator, None if columns is None else Columns.from_dict(columns))
     except ValueError as error:
         reason = in_one_line(error)
         remedy = "" if ";" in reason else "; make it with caltree fit"
@@ -128,8 +103,10 @@ def read_model(path: str) -> Model:
 
 def write_model(calibrator: Calibrator, columns: Columns, path: str) -> None:
     """Write a calibrator with its columns; the class it is of can load it, too."""
-    stored = {**calibrator.to_dict(), "columns": columns.to_dict()}
-    content = f"{json.dumps(stored, allow_nan=False)}\n".encode()
+    made = calibrator.made_.with_time()
+    content = storage.json_bytes(
+        {**calibrator.to_dict(), "made": made, "columns": columns.to_dict()}
+    )
     with writing(path):
         if path == STANDARD:
             stream = sys.stdout.buffer
@@ -137,21 +114,3 @@ def write_model(calibrator: Calibrator, columns: Columns, path: str) -> None:
             stream.flush()
         else:
             write_atomically(Path(path), content)
-
-
-def _parse(content: bytes) -> dict[str, Any]:
-    """The JSON object of a model file of a known format; ValueError on anything else."""
-    if not content.strip():
-        raise ValueError("it is empty")
-    try:
-        stored = storage.parse_json(content)
-    except ValueError as error:
-        raise ValueError(f"it is no JSON: {error}") from None
-    kind = stored.get("format") if isinstance(stored, dict) else None
-    if kind is None:
-        raise ValueError("it says no format")
-    if not isinstance(kind, str) or not kind.startswith(_PACKAGE):
-        raise ValueError(f"its format is {reprlib.repr(kind)}")
-    if kind not in _KINDS:
-        raise ValueError(f"this caltree knows no {kind}")
-    return dict(stored)

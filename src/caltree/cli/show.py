@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,6 +15,7 @@ from .. import (
     PlattScaling,
     PublishedCalibrationTree,
 )
+from .._fitted.names import printable
 from .._fitted.selection import Selection
 from . import options
 from .command import Command
@@ -64,6 +66,7 @@ def describe(model: Model) -> dict[str, Any]:
     calibrator = model.calibrator
     return {
         "kind": type(calibrator).__name__,
+        "made": asdict(calibrator.made_),
         "classes": model.classes,
         "score_type": calibrator.score_type_,
         "n_scores": calibrator.n_scores_,
@@ -126,11 +129,13 @@ def _in_words(found: dict[str, Any]) -> list[str]:
     scores = f"{', '.join(names)} ({found['score_type']})" if names else found["score_type"]
     lines = [
         f"kind        {found['kind']}",
+        f"made        {_made_in_words(found['made'])}",
         f"label       {columns.get('label') or 'not known'}",
         f"classes     {', '.join(map(str, found['classes']))}",
         f"scores      {scores}",
     ]
     lines += [f"weight      {columns['weight']}"] if columns.get("weight") else []
+    lines += [f"groups      {columns['groups']}"] if columns.get("groups") else []
     lines += [
         f"{'attributes' if not place else '':<10}  {_attribute_in_words(attribute)}"
         for place, attribute in enumerate(found.get("attributes", []))
@@ -141,6 +146,11 @@ def _in_words(found: dict[str, Any]) -> list[str]:
         if name in found:
             lines.append(f"{titles.get(name, name):<10}  {_numbers_in_words(found[name])}")
     return lines
+
+
+def _made_in_words(made: dict[str, Any]) -> str:
+    at = "" if made["at"] is None else f"{made['at']} "
+    return f"{at}with caltree {printable(made['caltree'])}, from {made['n_rows']:,} rows"
 
 
 def _attribute_in_words(attribute: dict[str, Any]) -> str:

@@ -28,7 +28,7 @@ from .._inputs.arrays import Classes, Floats
 from .._inputs.folds import check_folds
 from .._inputs.hashing import SmallestHashes
 from .._inputs.indexing import Columns, take_rows
-from .._inputs.parameters import check_count
+from .._inputs.parameters import check_choice, check_count
 from .._inputs.scores import ScoreType
 from .collections import (
     align,
@@ -64,8 +64,8 @@ class CalibratedClassifier(CalibratedClassifierBase):
         ``lightgbm.DaskLGBMClassifier``; or any fitted classifier inside a ``FrozenEstimator``,
         which is not fitted again and is given a partition at a time. The rows should not be those
         it was trained on.
-    calibrator : calibrator, optional
-        `caltree.dask.CalibrationTree()` by default.
+    calibrator : "tree" or calibrator, default="tree"
+        "tree" is short for `caltree.dask.CalibrationTree()`.
     cv : int, default=5
         The number of folds of the out-of-fold scores. The number of a row decides which fold it
         is in.
@@ -118,7 +118,7 @@ class CalibratedClassifier(CalibratedClassifierBase):
     def __init__(
         self,
         estimator: Any,
-        calibrator: Any = None,
+        calibrator: Any = "tree",
         *,
         cv: Any = 5,
         response_method: Literal["auto", "predict_proba", "decision_function"] = "auto",
@@ -156,7 +156,7 @@ class CalibratedClassifier(CalibratedClassifierBase):
         client = current_client()
         columns = Columns.choose(_without_rows(X), self.attributes)
         to_train = {} if is_frozen(self.estimator) else estimators
-        params, _ = route_metadata(self, to_train, 0, sample_weight, None, {})
+        params, _ = route_metadata(self, to_train, sample_weight, None, {})
         weighting = calibrator_weights(calibrator, sample_weight)
         # That the calibrator can read the attributes is seen as well.
         seen = {**parts, "X": partitions(X=_take_columns(columns, X))["X"]}
@@ -263,9 +263,11 @@ class CalibratedClassifier(CalibratedClassifierBase):
             check_count("cv", self.cv, 2)
         return estimators, methods
 
+    def _named_calibrator(self, name: str) -> Calibrator:
+        check_choice("calibrator", name, ("tree",))
+        return CalibrationTree()
+
     def _check_calibrator(self, kind: ScoreType) -> Any:
-        if self.calibrator is None:
-            return CalibrationTree(score_type=kind)
         calibrator = super()._check_calibrator(kind)
         if isinstance(calibrator, Calibrator) and not isinstance(calibrator, CalibrationTree):
             raise TypeError(

@@ -65,7 +65,9 @@ class CalibrationTree(tree.CalibrationTree):
     (4000, 2)
     """
 
-    def fit(self, X: Any, y: Any, scores: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, scores: Any, sample_weight: Any = None, groups: Any = None
+    ) -> Self:
         """Fit the tree to attributes, labels and the scores of a classifier.
 
         Parameters
@@ -79,6 +81,8 @@ class CalibrationTree(tree.CalibrationTree):
             `X`.
         sample_weight : dask array or series of shape (n,), optional
             How many rows each row counts for.
+        groups : None
+            Not possible here: the rows of a group may be on several workers.
 
         Returns
         -------
@@ -86,6 +90,12 @@ class CalibrationTree(tree.CalibrationTree):
             The tree itself.
         """
         self._check_parameters()
+        if groups is not None:
+            raise ValueError(
+                "groups cannot be kept together on a cluster, where each row's fold depends on its "
+                "number alone; use caltree.CalibrationTree on a sample of the groups, or leave "
+                "groups out"
+            )
         settings = self._settings()
         parts = partitions(X=X, y=y, scores=scores, sample_weight=sample_weight)
         client = current_client()
@@ -115,7 +125,9 @@ class CalibrationTree(tree.CalibrationTree):
         plan, attributes, kind, n_scores = planned.result()
         del binned, samples, sample
         engine = HistogramEngine(pool, plan, attributes, self._growth())
-        fitted_rows = FittedRows(known.classes, kind.score_type, n_scores, fingerprint)
+        fitted_rows = FittedRows(
+            known.classes, kind.score_type, n_scores, known.n_rows, fingerprint
+        )
         self._set_fitted_tree(fit_tree(engine, settings), fitted_rows)
         return self
 

@@ -346,8 +346,9 @@ def _check_estimator(estimator: Any) -> None:
 def _name_of(estimator: Any) -> str:
     """The name of the Python class; of a calibrated classifier, those of its parts."""
     if isinstance(estimator, CalibratedClassifierBase):
-        trained = estimator.estimator_
-        parts = [*(trained if isinstance(trained, list) else [trained]), estimator.calibrator_]
+        pair = getattr(estimator, "calibrated_classifiers_", [estimator])[0]
+        trained = pair.estimator_
+        parts = [*(trained if isinstance(trained, list) else [trained]), pair.calibrator_]
         return " + ".join(map(_name_of, parts))
     if isinstance(estimator, FrozenEstimator):
         return _name_of(estimator.estimator)

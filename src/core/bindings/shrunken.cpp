@@ -57,13 +57,22 @@ class ShrunkenTraining {
         return {std::move(tree.structure), std::move(tree.nodes)};
     }
 
-    // A tree on a bootstrap sample, the rows it left out, and what it says about them for each
-    // of the sizes.
+    // A tree on a bootstrap sample of the rows, or of whole groups of them; the rows it left out,
+    // and what it says about them for each of the sizes.
     std::tuple<Structure, FittedNodes, nb::object, nb::object> bagged(
         std::uint64_t seed, bool splits_on_scores, double penalty, const Array<double>& sizes,
-        double min_samples_leaf, std::size_t max_depth, std::size_t max_features) const {
+        double min_samples_leaf, std::size_t max_depth, std::size_t max_features,
+        const std::optional<Array<std::uint32_t>>& groups) const {
         require(sizes.shape(0) > 0 && max_features > 0, "at least one size and attribute");
         const Data& data = training_.data();
+        std::span<const std::uint32_t> group_of;
+        std::size_t n_groups = 0;
+        if (groups) {
+            require(groups->shape(0) == data.n_rows(), "one group a row");
+            group_of = {groups->data(), groups->shape(0)};
+            n_groups = std::size_t{*std::max_element(group_of.begin(), group_of.end())} + 1;
+            require(n_groups <= data.n_rows(), "groups are numbered from 0 on");
+        }
         GrowthSettings settings;
         settings.penalty = penalty;
         settings.sizes.assign(sizes.data(), sizes.data() + sizes.shape(0));
@@ -76,7 +85,7 @@ class ShrunkenTraining {
         {
             const nb::gil_scoped_release release;
             Random random(seed);
-            sample = bootstrap(data, random);
+            sample = bootstrap(data, random, group_of, n_groups);
             settings.seed = random.next();
             const auto columns =
                 splits_on_scores ? std::span<const BinnedColumn>(columns_) : attributes();
@@ -208,7 +217,8 @@ void caltree::bind_shrunken(nb::module_& m) {
              "min_samples_split"_a, "min_samples_leaf"_a, "max_depth"_a, "log_loss"_a,
              "given"_a.none() = nb::none())
         .def("bagged", &ShrunkenTraining::bagged, "seed"_a, "splits_on_scores"_a, "penalty"_a,
-             "sizes"_a, "min_samples_leaf"_a, "max_depth"_a, "max_features"_a);
+             "sizes"_a, "min_samples_leaf"_a, "max_depth"_a, "max_features"_a,
+             "groups"_a.none() = nb::none());
     nb::class_<NodeFits>(m, "NodeFits")
         .def(
             nb::init<const RowMajor<double>&, std::size_t, bool, double, bool, const Array<double>&,

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "data/data.hpp"
@@ -12,18 +13,23 @@
 
 namespace caltree {
 
-// As many rows as there are, drawn with replacement.
+// As many rows as there are, or as many whole groups, drawn with replacement.
 struct Bootstrap {
     std::vector<double> weights;  // one a row: its own, times how often it was drawn
     std::vector<Row> in_bag, out_of_bag;
 };
 
-inline Bootstrap bootstrap(const Data& data, Random& random) {
+// The groups, if any, are the number of each row's group, of which there are n_groups.
+inline Bootstrap bootstrap(const Data& data, Random& random,
+                           std::span<const std::uint32_t> groups = {}, std::size_t n_groups = 0) {
     const std::size_t n = data.n_rows();
+    const std::size_t n_drawn = groups.empty() ? n : n_groups;
+    std::vector<double> drawn(n_drawn, 0.0);
+    for (std::size_t draw = 0; draw < n_drawn; ++draw) drawn[random.below(n_drawn)] += 1.0;
     Bootstrap result;
-    result.weights.assign(n, 0.0);
-    for (std::size_t draw = 0; draw < n; ++draw) result.weights[random.below(n)] += 1.0;
+    result.weights.resize(n);
     for (std::size_t i = 0; i < n; ++i) {
+        result.weights[i] = drawn[groups.empty() ? i : groups[i]];
         const Row row = static_cast<Row>(i);
         (result.weights[i] > 0.0 ? result.in_bag : result.out_of_bag).push_back(row);
         result.weights[i] *= data.weight(row);

@@ -261,6 +261,17 @@ def weights(column: Any, where: Where) -> Floats:
     return found
 
 
+def groups(column: Any, where: Where) -> npt.NDArray[Any]:
+    """Groups of rows that belong together: none missing."""
+    column = _decode(column)
+    found = np.asarray(column.to_numpy(zero_copy_only=False))
+    missing = np.asarray(column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False))
+    if missing.any():
+        remedy = "drop the rows without one, or give each of them a group of its own"
+        raise where.complain(int(missing.argmax()), "no group", remedy)
+    return found
+
+
 def check_finite(column: Any, where: Where) -> None:
     """Refuse an infinite number among attributes to learn from."""
     if pa.types.is_floating(column.type):

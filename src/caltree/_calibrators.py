@@ -1,0 +1,84 @@
+"""All calibrators of the package by name: shortcuts for parameters, and the reader of files."""
+
+from __future__ import annotations
+
+import reprlib
+from pathlib import Path
+from typing import Any
+
+from ._base import Calibrator
+from ._fitted import storage
+from ._inputs.parameters import check_choice
+from .forest import CalibrationForest
+from .published import PublishedCalibrationTree
+from .scaling import IdentityCalibrator, IsotonicScaling, PlattScaling
+from .tree import CalibrationTree
+
+SHORTCUTS: dict[str, type[Calibrator]] = {
+    "tree": CalibrationTree,
+    "published": PublishedCalibrationTree,
+    "forest": CalibrationForest,
+    "isotonic": IsotonicScaling,
+    "platt": PlattScaling,
+    "none": IdentityCalibrator,
+}
+_BY_FORMAT = {storage.format_name(kind.__name__): kind for kind in SHORTCUTS.values()}
+
+
+def make_calibrator(name: str) -> Calibrator:
+    """Make the calibrator that a shortcut stands for, with its default parameters."""
+    return SHORTCUTS[check_choice("calibrator", name, tuple(SHORTCUTS))]()
+
+
+def load(path: Any) -> Calibrator:
+    """Read a calibrator of any class from a file that `save` or ``caltree fit`` wrote.
+
+    Nothing in the file is executed.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    calibrator
+        A `CalibrationTree`, `PublishedCalibrationTree`, `CalibrationForest`, `PlattScaling`,
+        `IsotonicScaling` or `IdentityCalibrator`, as the file says.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import caltree
+    >>> platt = caltree.PlattScaling().fit(None, [0, 1] * 10, scores=[0.2, 0.6] * 10)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "model.json"
+    ...     platt.save(path)
+    ...     again = caltree.load(path)
+    >>> again
+    PlattScaling()
+    >>> again.made_.n_rows
+    20
+    """
+    try:
+        return read_calibrator(Path(path).read_bytes())[0]
+    except ValueError as error:
+        raise ValueError(f"{path} is no stored calibrator: {error}") from None
+
+
+def read_calibrator(content: bytes) -> tuple[Calibrator, dict[str, Any]]:
+    """Read a calibrator of any class from JSON, which is returned, too; ValueError if malformed."""
+    if not content.strip():
+        raise ValueError("it is empty")
+    try:
+        stored = storage.parse_json(content)
+    except ValueError as error:
+        raise ValueError(f"it is no JSON: {error}") from None
+    found = stored.get("format") if isinstance(stored, dict) else None
+    if found is None:
+        raise ValueError("it says no format")
+    if not isinstance(found, str) or not found.startswith(storage.format_name("")):
+        raise ValueError(f"its format is {reprlib.repr(found)}")
+    if found not in _BY_FORMAT:
+        raise ValueError(f"this caltree knows no {found}")
+    return _BY_FORMAT[found].from_dict(stored), stored
