@@ -178,6 +178,8 @@ def check_weights(sample_weight: Any, n_rows: int, of: str = "X") -> Floats | No
             f"sample_weight must have one weight for each of the {n_rows} rows of {of}, "
             f"got shape {weights.shape}"
         )
+    if n_rows == 0:
+        return weights  # the check of the labels says what is wrong
     if not np.isfinite(weights).all():
         row = int(np.flatnonzero(~np.isfinite(weights))[0])
         raise ValueError(f"sample_weight contains {weights[row]} in row {row}; use finite weights")
