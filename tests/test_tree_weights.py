@@ -1,5 +1,7 @@
 """Weights count rows: in splits, node models, errors, pruning and choices."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -8,7 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from caltree import CalibrationTree, PublishedCalibrationTree
+from caltree import (
+    CalibrationForest,
+    CalibrationTree,
+    IdentityCalibrator,
+    IsotonicScaling,
+    PlattScaling,
+    PublishedCalibrationTree,
+)
 
 from .support.trees import (
     assert_probabilities,
@@ -204,7 +213,7 @@ def test_weights_move_the_mean_and_the_most_frequent_category():
     assert weighted.fills.tolist() == [7.5, 1.0]
 
 
-@pytest.mark.parametrize("scale", [1e-320, 1e-300, 1e-5, 1e300])
+@pytest.mark.parametrize("scale", [1e-320, 1e-300, 1e-5, 1e12])
 @pytest.mark.filterwarnings("ignore:sample_weight sums to")
 def test_weights_of_any_size_give_probabilities(scale):
     frame, y, scores = make_frame()
@@ -230,3 +239,61 @@ def test_rows_of_weight_zero_may_lack_label_and_scores(make):
     with_them = make().fit(X, y, scores, sample_weight=weight)
     new = rng.random(60)
     assert np.array_equal(with_them.predict_proba(X, new), without.predict_proba(X, new))
+
+
+EVERY = {
+    "exact": CalibrationTree(tree_method="exact"),
+    "exact, log loss": CalibrationTree(tree_method="exact", scoring="log_loss"),
+    "hist": CalibrationTree(tree_method="hist"),
+    "hist, log loss": CalibrationTree(tree_method="hist", scoring="log_loss"),
+    "published": PublishedCalibrationTree(max_boosting_iterations=5),
+    "forest": CalibrationForest(4, random_state=0),
+    "platt": PlattScaling(),
+    "isotonic": IsotonicScaling(),
+    "identity": IdentityCalibrator(),
+}
+every_calibrator = pytest.mark.parametrize("calibrator", EVERY.values(), ids=EVERY)
+
+
+def one_beside(weight, others):
+    return np.append(np.full(39, float(others)), weight)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (one_beside(1e17, 1), "sums to 1e.17, and the largest weight is 1e.17 in row 39"),
+        (np.full(40, 1e15), "sums to 4e.16, and the largest weight is 1e.15 in row 0"),
+        (np.full(40, 1e160), "sums to 4e.161, .*rescale"),
+        (10.0 ** np.linspace(300, -300, 40), "sums to 1e.300, .* in row 0"),
+        (one_beside(1e6, 1e-12), "contains 1e.06 in row 39, beside which .* correct that weight"),
+    ],
+    ids=["one huge", "all huge", "beyond storage", "all sizes", "one and next to nothing"],
+)
+@every_calibrator
+def test_weights_that_no_sum_can_hold_are_refused(calibrator, weights, message):
+    X, y, scores = make_rows(40)
+    with pytest.raises(ValueError, match=f"sample_weight {message}"):
+        clone(calibrator).fit(X, y, scores, sample_weight=weights)
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        np.full(40, 2e14),
+        one_beside(1e9, 1),
+        one_beside(1e-12, 1),
+        10.0 ** np.linspace(10, -300, 40),
+        10.0 ** np.linspace(-6, 6, 40),
+    ],
+    ids=["huge", "one large", "one small", "down to nothing", "widely spread"],
+)
+@pytest.mark.parametrize("seed", range(3))
+@every_calibrator
+def test_weights_that_can_be_fitted_can_be_stored(calibrator, weights, seed):
+    X, y, scores = make_rows(40, n_classes=2 + seed % 2, seed=seed)
+    fitted = clone(calibrator).fit(X, y, scores, np.random.default_rng(seed).permutation(weights))
+    probabilities = fitted.predict_proba(X, scores)
+    assert_probabilities(probabilities)
+    again = type(fitted).from_dict(json.loads(json.dumps(fitted.to_dict(), allow_nan=False)))
+    assert np.array_equal(again.predict_proba(X, scores), probabilities)

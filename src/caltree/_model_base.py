@@ -301,8 +301,12 @@ class AttributeCalibrator(Calibrator):
             raise ValueError(
                 f"a stored calibrator has {n_classes} classes, but node models of {model.n_classes}"
             )
-        n_seen = self._score_kind().regressors(np.zeros((1, self.n_scores_))).shape[1]
-        if n_seen != model.n_scores:
+        # Two scores at most become one; an array of any other number may not fit into memory.
+        fits = self.n_scores_ <= 2 * model.n_scores
+        if fits:
+            zeros = np.zeros((1, self.n_scores_))
+            fits = self._score_kind().regressors(zeros).shape[1] == model.n_scores
+        if not fits:
             raise ValueError(
                 f"a stored calibrator takes {self.n_scores_} scores, "
                 f"but has node models of {model.n_scores}"

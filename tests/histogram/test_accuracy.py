@@ -132,7 +132,19 @@ def test_weights_of_any_size_are_exact_enough(scale):
     np.testing.assert_allclose(plain.gain * scale, scaled.gain, rtol=1e-6)
 
 
-def test_weights_of_almost_any_size_will_do():
+@pytest.mark.parametrize("scoring", ["rmse", "log_loss"])
+def test_weights_of_as_many_rows_as_sums_can_hold_will_do(scoring):
     X, y, scores = make_rows(400)
-    tree = histogram_tree(scoring="log_loss").fit(X, y, scores, sample_weight=np.full(400, 1e303))
+    tree = histogram_tree(scoring=scoring).fit(X, y, scores, sample_weight=np.full(400, 2e13))
     assert_probabilities(tree.predict_proba(X, scores))
+
+
+@pytest.mark.parametrize("scoring", ["rmse", "log_loss"])
+def test_a_fold_whose_rows_count_for_nothing_says_nothing(scoring):
+    X, y, scores = make_rows(40)
+    weights = np.where(np.arange(40) % 2 < 1, 1e9, 1e-12)
+    alternating = [(np.arange(k, 40, 2), np.arange(1 - k, 40, 2)) for k in (0, 1)]
+    tree = histogram_tree(scoring=scoring, cv=alternating).fit(X, y, scores, weights)
+    assert_probabilities(tree.predict_proba(X, scores))
+    with pytest.raises(ValueError, match="cv holds out only rows whose sample_weight counts for"):
+        tree.set_params(cv=alternating[:1]).fit(X, y, scores, weights)

@@ -110,6 +110,25 @@ def test_two_columns_of_one_name_are_refused():
     X, y, scores = make_rows(200)
     with pytest.raises(ValueError, match="duplicate column names"):
         histogram_tree().fit(pd.DataFrame(X, columns=["a", "b", "a"]), y, scores)
+    with pytest.raises(ValueError, match="X has duplicate column names; rename them"):
+        histogram_tree().fit(pa.table(list(X.T), names=["a", "b", "a"]), y, scores)
+
+
+@pytest.mark.parametrize("table", [np.asarray, pd.DataFrame])
+def test_a_table_without_attributes_is_refused(table):
+    X, y, scores = make_rows(200)
+    with pytest.raises(ValueError, match=r"X has 0 feature\(s\)"):
+        histogram_tree().fit(table(X[:, :0]), y, scores)
+
+
+def test_a_tree_on_the_largest_numbers_can_be_stored():
+    _, y, scores = make_rows(52)
+    largest = np.finfo(np.float64).max
+    # The sum of as many shares of the largest number is larger still.
+    X = np.column_stack([np.full(52, largest), np.full(52, -largest), np.where(y, largest, 0.0)])
+    tree = histogram_tree().fit(X, y, scores)
+    assert 0.99 * largest < tree.model_.attributes.columns[0].fill < np.inf
+    assert_same(tree, CalibrationTree.from_dict(tree.to_dict()), X, scores)
 
 
 # Memory

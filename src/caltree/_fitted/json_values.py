@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import reprlib
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -20,21 +21,36 @@ def read_numbers(
     """Return a list of finite numbers as an array, or raise a ValueError."""
     if may_be_empty and state[name] == []:
         return np.empty(0, dtype=dtype)
-    try:
-        array = np.array(state[name])
-    except ValueError:
-        array = np.array(None)
-    kinds = "i" if dtype is np.int32 else "if"
-    if array.ndim != ndim or array.dtype.kind not in kinds or array.size == 0:
+    shape, numbers = _flatten(state[name], ndim)
+    # By type, before there is an array: numpy would make one as wide as the longest string.
+    kinds = {int} if dtype is np.int32 else {int, float}
+    if not numbers or not set(map(type, numbers)) <= kinds:
         raise ValueError(
             f"{name} of a stored calibrator must be a {ndim}-dimensional list of numbers"
         )
     limits = np.iinfo(np.int32)
-    if dtype is np.int32 and (array.min() < limits.min or array.max() > limits.max):
+    if dtype is np.int32 and (min(numbers) < limits.min or max(numbers) > limits.max):
         raise ValueError(f"{name} of a stored calibrator holds a number that is out of range")
+    try:
+        array = np.array(numbers, dtype=dtype)
+    except OverflowError:  # a whole number beyond all floats
+        array = np.array(np.inf)
     if not np.isfinite(array).all():
         raise ValueError(f"{name} of a stored calibrator holds a number that is not finite")
-    return np.ascontiguousarray(array, dtype=dtype)
+    return array.reshape(shape)
+
+
+def _flatten(values: Any, ndim: int) -> tuple[tuple[int, ...], list[Any]]:
+    """The shape of lists in lists, and the values in them; none if the lists differ in length."""
+    shape: list[int] = []
+    level = [values]
+    for _ in range(ndim):
+        lengths = {len(each) if isinstance(each, list) else -1 for each in level}
+        if len(lengths) != 1 or lengths == {-1}:
+            return (), []
+        shape += lengths
+        level = list(chain.from_iterable(level))
+    return tuple(shape), level
 
 
 def read_score_type(state: dict[str, Any]) -> ScoreType:

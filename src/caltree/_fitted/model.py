@@ -415,6 +415,8 @@ def _check_trees(model: FittedModel) -> None:
             raise ValueError(f"node {node} of a stored model has children it cannot have")
         children += range(first, first + count)
         _check_split(model, int(node))
+        if len(children) > model.n_nodes:
+            break
     if sorted(children) != list(range(model.n_nodes)):
         raise ValueError("a stored model has nodes that do not belong to exactly one tree")
 
@@ -426,13 +428,13 @@ def _check_split(model: FittedModel, node: int) -> None:
     categories = columns[attribute].categories if attribute < len(columns) else None
     if categories == ():
         raise ValueError(f"node {node} of a stored model splits on an attribute it does not use")
-    targets = [int(model.missing[node])]
+    targets = model.missing[node : node + 1]
     if categories:
         begin = int(model.table[node])
         if begin < 0 or begin + len(categories) > len(model.branches):
             raise ValueError(f"node {node} of a stored model has no table of its categories")
-        targets += model.branches[begin : begin + len(categories)].tolist()
+        targets = np.append(targets, model.branches[begin : begin + len(categories)])
     elif count != 2:
         raise ValueError(f"node {node} of a stored model splits numbers into {count} parts")
-    if min(targets) < 0 or max(targets) >= count:
+    if targets.min() < 0 or targets.max() >= count:
         raise ValueError(f"node {node} of a stored model sends rows to a child it lacks")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import reprlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +25,8 @@ _VERSION = 1
 _KEYS = {"format", "version", "made", "params", "classes", "fingerprint"}
 # What the command adds, for itself: which columns of the training file were what.
 _COLUMNS = "columns"
+# Classes whose lengths differ so much that an array of strings would need more are objects.
+_MOST_ROOM = 4
 _PLAIN = (bool, int, float, str, type(None))
 
 
@@ -105,9 +110,13 @@ def read_json(path: Any) -> Any:
 
 
 def parse_json(content: bytes) -> Any:
-    """Parse JSON strictly: NaN and infinity are a ValueError."""
+    """Parse JSON strictly: NaN, infinity and keys that occur twice are a ValueError."""
     try:
-        return json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)
+        return json.loads(
+            content.decode("utf-8"),
+            parse_constant=_refuse_constant,
+            object_pairs_hook=_refuse_repeated_keys,
+        )
     except RecursionError as error:
         raise ValueError(str(error)) from None
 
@@ -118,6 +127,12 @@ def _is_plain(value: Any) -> bool:
     return isinstance(value, (*_PLAIN, np.generic))
 
 
+def _is_finite(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(map(_is_finite, value))
+    return not isinstance(value, float) or math.isfinite(value)
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple | np.ndarray):
         return [_plain(item) for item in value]
@@ -126,6 +141,14 @@ def _plain(value: Any) -> Any:
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a number that it may hold")
+
+
+def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        repeated = next(key for key, n in Counter(key for key, _ in pairs).items() if n > 1)
+        raise ValueError(f"the key {reprlib.repr(repeated)} occurs twice")
+    return found
 
 
 def _plain_classes(classes: npt.NDArray[Any]) -> list[Any]:
@@ -154,15 +177,28 @@ def _read_classes(stored: Any) -> npt.NDArray[Any]:
     kinds = {type(label) for label in stored} if valid else set()
     if not valid or len(kinds) != 1 or not kinds <= {bool, int, float, str}:
         raise ValueError("a stored calibrator needs two or more classes of one type")
-    classes = np.array(stored)
-    if classes.dtype.kind == "O" or not (classes[:-1] < classes[1:]).all():
+    if any(not before < after for before, after in pairwise(stored)):
         raise ValueError("the classes of a stored calibrator must be distinct and sorted")
+    kind = kinds.pop()
+    if kind is str:
+        return _text_classes(stored)
+    classes = np.array(stored)
+    if classes.dtype.kind not in {bool: "b", int: "iu", float: "f"}[kind]:
+        raise ValueError("the classes of a stored calibrator are beyond the range of numbers")
+    if kind is float and not np.isfinite(classes).all():
+        raise ValueError("the classes of a stored calibrator must be finite")
     return classes
+
+
+def _text_classes(texts: list[str]) -> npt.NDArray[Any]:
+    # An array of strings gives each of them as much room as the longest needs.
+    room, needed = len(texts) * max(map(len, texts)), sum(map(len, texts))
+    return np.array(texts, dtype=object if room > _MOST_ROOM * needed + 2**10 else None)
 
 
 def _read_params(param_names: Sequence[str], stored: Any) -> dict[str, Any]:
     if not isinstance(stored, dict) or not set(stored) <= set(param_names):
         raise ValueError("a stored calibrator has parameters that are not known here")
-    if not all(_is_plain(value) for value in stored.values()):
+    if not all(_is_plain(value) and _is_finite(value) for value in stored.values()):
         raise ValueError("the parameters of a stored calibrator must be plain values")
     return stored

@@ -51,7 +51,13 @@ class HistogramEngine:
     @cached_property
     def _weights(self) -> Floats:
         """The weight of the rows that each fold holds out, and of all rows."""
-        return self._pool.total(FoldWeights())
+        weights = self._pool.total(FoldWeights())
+        if len(weights) > 1 and not weights[:-1].any():
+            raise ValueError(
+                "cv holds out only rows whose sample_weight counts for nothing beside the other "
+                "rows; choose other folds or weights"
+            )
+        return weights
 
     def model(self, tree: dict[str, Any]) -> FittedModel:
         """Make a fitted model of a tree that the core has finished."""

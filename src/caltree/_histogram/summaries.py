@@ -5,7 +5,6 @@ Each part of a table is summarised on its own; the summaries merge.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -136,6 +135,10 @@ class TableSummary:
     ) -> TableSummary:
         """Look at some rows; `weights` are those of the kept ones."""
         table = read_table(X, "X")
+        if table.shape[1] == 0:
+            raise ValueError(
+                f"X has 0 feature(s) (shape={table.shape}) while a minimum of 1 is required."
+            )
         nominal = np.zeros(table.shape[1], dtype=bool)
         if categorical_features is not None:
             nominal[column_positions(categorical_features, table, "categorical_features")] = True
@@ -284,6 +287,7 @@ def _mean(values: Floats, weights: Floats | None) -> float:
     if not present.any():
         return 0.0
     share = np.ones(len(values)) if weights is None else weights
-    share = share[present] / share[present].sum()
-    mean = float(np.sum(values[present] * share))
-    return mean if math.isfinite(mean) else float(np.median(values[present]))
+    # Halves, since rounding may make the mean of the largest numbers larger than any number.
+    half = share[present] / share[present].sum() / 2.0
+    largest = np.finfo(np.float64).max / 2.0
+    return float(2.0 * np.clip(np.sum(values[present] * half), -largest, largest))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .arrays import Rows
-from .tables import Table, read_table
+from .tables import Table, as_narwhals, read_table
 
 
 def count_rows(values: Any, argument: str) -> int:
@@ -133,5 +133,5 @@ def _as_frame(values: Any) -> Any:
     """A narwhals frame or series, or None for anything else."""
     import narwhals.stable.v2 as nw
 
-    frame = nw.from_native(values, pass_through=True, allow_series=True)
+    frame = as_narwhals(values, "X")
     return frame if isinstance(frame, nw.DataFrame | nw.Series) else None

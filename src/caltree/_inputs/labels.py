@@ -14,6 +14,10 @@ from .arrays import Classes, Floats, Labels, Mask
 
 _MOST_CLASSES = 2**16 - 1
 _FEWEST_ROWS_FOR_A_MODEL = 5
+# Beyond as many rows, one more or less is lost in rounding.
+_MOST_ROWS = 2.0**53
+# What all other rows weigh together, at least, of the heaviest row.
+_SMALLEST_REST = 2.0**-32
 
 
 def check_labels(y: Any, n_rows: int, keep: Mask | None = None) -> tuple[Classes, Labels]:
@@ -176,6 +180,8 @@ def check_weights(sample_weight: Any, n_rows: int, of: str = "X") -> Floats | No
             f"sample_weight must have one weight for each of the {n_rows} rows of {of}, "
             f"got shape {weights.shape}"
         )
+    if n_rows == 0:
+        return weights  # the check of the labels says what is wrong
     if not np.isfinite(weights).all():
         row = int(np.flatnonzero(~np.isfinite(weights))[0])
         raise ValueError(f"sample_weight contains {weights[row]} in row {row}; use finite weights")
@@ -194,9 +200,23 @@ def check_weights(sample_weight: Any, n_rows: int, of: str = "X") -> Floats | No
     return weights
 
 
-def warn_of_few_rows(weights: Floats) -> None:
+def check_scale(total: float, largest: float, where: str) -> None:
+    """Refuse weights of training rows that no sum can hold: too many rows, or one that is all."""
+    if not total <= _MOST_ROWS:
+        raise ValueError(
+            f"sample_weight sums to {total:g}, and the largest weight is {largest:g}{where}. A "
+            f"weight says how many rows a row counts for, and no more than {_MOST_ROWS:g} can be "
+            "told apart; rescale, e.g. to a mean of 1."
+        )
+    if total - largest < _SMALLEST_REST * largest:
+        raise ValueError(
+            f"sample_weight contains {largest:g}{where}, beside which all other rows together "
+            f"count for nothing ({total - largest:g}); correct that weight, or leave the row out"
+        )
+
+
+def warn_of_few_rows(total: float) -> None:
     """Warn if the weights sum to so little that they may be shares."""
-    total = weights.sum()
     if total < _FEWEST_ROWS_FOR_A_MODEL:
         warnings.warn(
             f"sample_weight sums to {total:g}. A weight says how many rows a row counts "

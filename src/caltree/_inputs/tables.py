@@ -95,12 +95,7 @@ def _read_frame(X: Any, argument: str) -> Table | None:
     """Read a frame; None for anything that can only be made an array of."""
     import narwhals.stable.v2 as nw
 
-    try:
-        frame = nw.from_native(X, pass_through=True)
-    except nw.exceptions.DuplicateError as error:
-        raise ValueError(
-            f"{argument} has duplicate column names; rename them ({' '.join(str(error).split())})"
-        ) from None
+    frame = as_narwhals(X, argument)
     if isinstance(frame, nw.LazyFrame):
         raise TypeError(f"{argument} is a lazy {type(X).__name__}; collect it first")
     if not isinstance(frame, nw.DataFrame):
@@ -118,6 +113,18 @@ def _read_frame(X: Any, argument: str) -> Table | None:
         )
     names = tuple(frame.columns) if any(text) else None
     return Table(argument, names, frame.shape, list(frame.iter_columns()))
+
+
+def as_narwhals(X: Any, argument: str) -> Any:
+    """A frame or series of narwhals, or `X` itself if it is neither; names must differ."""
+    import narwhals.stable.v2 as nw
+
+    try:
+        return nw.from_native(X, pass_through=True, allow_series=True)
+    except nw.exceptions.DuplicateError as error:
+        raise ValueError(
+            f"{argument} has duplicate column names; rename them ({' '.join(str(error).split())})"
+        ) from None
 
 
 def _array_column(values: npt.NDArray[Any], where: str, nominal: bool) -> Column:

@@ -19,7 +19,8 @@ from .held_out import HeldOut
 # The sizes of the regions of a tree: this, and so many times as much, up to all rows.
 SMALLEST_REGION = 15.0
 _RATIO_OF_SIZES = 4.0
-# Added to the diagonal of a least-squares problem; the cost of a sum of weights other than 1.
+# Added to the diagonal of a least-squares problem, of whose largest number it is this share; the
+# cost of a sum of weights other than 1.
 _RIDGE = 1e-10
 _COST_OF_THE_SUM = 1e4
 # Smaller weights are rounding.
@@ -95,7 +96,8 @@ def _simplex_least_squares(products: Floats, aims: Floats) -> Floats:
     from scipy.optimize import nnls
 
     n_candidates = len(products)
-    factor = np.linalg.cholesky(products + _RIDGE * np.eye(n_candidates))
+    ridge = _RIDGE * max(1.0, float(products.max()))
+    factor = np.linalg.cholesky(products + ridge * np.eye(n_candidates))
     aim = np.linalg.solve(factor, aims)
     ones = np.full((1, n_candidates), _COST_OF_THE_SUM)
     weights, _ = nnls(np.vstack([factor.T, ones]), np.append(aim, _COST_OF_THE_SUM))

@@ -35,7 +35,9 @@ def choose_pruning(
     """Choose the pruning strength with the lowest held-out loss; of equals the stronger."""
     if not settings.compares_losses:
         return Pruning(_fixed_strength(settings), None, math.inf)
-    paths = [_core.pruning_sequence(*tree) for tree in grown.of_folds]
+    sequences = [_core.pruning_sequence(*tree) for tree in grown.of_folds]
+    # A fold whose rows have no weight to speak of says nothing.
+    paths = [path for path in sequences if len(path[1]) > 0]
     if settings.ccp_alpha != "cv":
         strength = _fixed_strength(settings)
         losses = _held_out_losses(np.array([strength or 0.0]), paths, settings.scoring)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, TypeAlias
@@ -21,7 +20,13 @@ from .._inputs.attributes import Attributes, Identifiers
 from .._inputs.folds import FoldOf
 from .._inputs.hashing import SmallestHashes
 from .._inputs.indexing import count_rows
-from .._inputs.labels import check_classes, check_weights, labels_of_part, warn_of_few_rows
+from .._inputs.labels import (
+    check_classes,
+    check_scale,
+    check_weights,
+    labels_of_part,
+    warn_of_few_rows,
+)
 from .._inputs.scores import ScoreKind, ScoreType, as_score_matrix, resolve_score_type
 from .collections import zip_rows
 from .pool import merge
@@ -81,9 +86,8 @@ class Known:
             raise ValueError("X has no row of positive weight; give at least two rows")
         check_classes(seen.classes)
         if seen.total_weight is not None:
-            if not math.isfinite(seen.total_weight):
-                raise ValueError("sample_weight sums to infinity; rescale it, e.g. to a mean of 1")
-            warn_of_few_rows(np.array([seen.total_weight]))
+            check_scale(seen.total_weight, seen.largest_weight, "")
+            warn_of_few_rows(seen.total_weight)
         attributes = seen.summary.attributes(identifiers)
         return cls(
             seen.counts, seen.classes, seen.largest_weight, seen.summary, attributes, score_type
