@@ -6,7 +6,6 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from joblib import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from ._base import Calibrator, FittedRows
@@ -23,6 +22,7 @@ from ._inputs.parameters import check_count, check_depth
 from ._inputs.scores import ScoreKind, as_score_matrix
 from ._inputs.tables import read_table
 from ._inputs.training_rows import TrainingRows
+from ._running.threads import count_threads, run_in_threads
 from ._training.dataset import Dataset
 
 # Rows times trees that a thread predicts at a time: less is done before threads have started.
@@ -111,16 +111,16 @@ class AttributeCalibrator(Calibrator):
         size = -(-_VISITS_A_JOB // self.model_.n_trees)
         if len(matrix) <= size or self.n_jobs in (None, 1):
             return self.model_.probabilities(matrix, scores, log_odds)
-        rows = [slice(begin, begin + size) for begin in range(0, len(matrix), size)]
-        jobs = (
-            delayed(self.model_.probabilities)(
-                matrix[some],
-                np.asfortranarray(scores[some]),
-                None if log_odds is None else np.asfortranarray(log_odds[some]),
+
+        def predict(rows: slice) -> Floats:
+            return self.model_.probabilities(
+                matrix[rows],
+                np.asfortranarray(scores[rows]),
+                None if log_odds is None else np.asfortranarray(log_odds[rows]),
             )
-            for some in rows
-        )
-        return np.concatenate(Parallel(n_jobs=self.n_jobs, require="sharedmem")(jobs))
+
+        parts = [slice(begin, begin + size) for begin in range(0, len(matrix), size)]
+        return np.concatenate(run_in_threads(predict, parts, count_threads(self.n_jobs)))
 
     @property
     def feature_importances_(self) -> Floats:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import closing
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from joblib import Parallel, delayed
 
 from .. import _core
 from .._fitted.model import FittedModel
 from .._fitted.selection import UNCALIBRATED, Selection
 from .._inputs.arrays import Floats
+from .._running.threads import count_threads, in_order
 from .averaging import best_weights, size_name
 from .dataset import Dataset
 from .do_no_harm import leave_uncalibrated_if_in_doubt, make_selection
@@ -24,6 +26,9 @@ from .settings import depth_limit
 SIZES = np.array([np.inf, 960.0, 240.0, 60.0, 16.0, 4.0])
 # Every other tree may split on the scores, too.
 _KINDS = ("", ", splits on scores too")
+
+# A tree, the rows it did not see, and its predictions of them at each size.
+_Bagged: TypeAlias = tuple[_core.Structure, _core.FittedNodes, npt.NDArray[np.uint32], Floats]
 
 
 @dataclass(frozen=True)
@@ -56,11 +61,10 @@ def fit_forest(dataset: Dataset, settings: ForestSettings, n_jobs: int | None) -
     sums = _OutOfBagSums(dataset)
     trees: list[Tree] = []
     # In their order, whichever is done first, so that sums do not depend on the threads.
-    for number, (structure, models, rows, predictions) in enumerate(
-        _grow_trees(dataset, settings, n_jobs)
-    ):
-        sums.add(number % 2, rows, predictions)
-        trees.append((structure, models))
+    with closing(_grow_trees(dataset, settings, n_jobs)) as grown:
+        for number, (structure, models, rows, predictions) in enumerate(grown):
+            sums.add(number % 2, rows, predictions)
+            trees.append((structure, models))
     held_out = sums.held_out(settings)
     weights, selection = _choose_weights(held_out, dataset, settings)
     n_trees = np.array([(len(trees) + 1) // 2, len(trees) // 2])
@@ -72,12 +76,15 @@ def fit_forest(dataset: Dataset, settings: ForestSettings, n_jobs: int | None) -
     return FittedForest(dataset.model(finished), selection)
 
 
-def _grow_trees(dataset: Dataset, settings: ForestSettings, n_jobs: int | None) -> Any:
+def _grow_trees(
+    dataset: Dataset, settings: ForestSettings, n_jobs: int | None
+) -> Generator[_Bagged]:
     training = _core.ShrunkenTraining(dataset.core, dataset.offset, settings.max_bins, False)
 
-    def grow(number: int, seed: int) -> tuple[_core.Structure, _core.FittedNodes, Any, Floats]:
+    def grow(numbered: tuple[int, int]) -> _Bagged:
+        number, seed = numbered
         return training.bagged(
-            seed,
+            int(seed),
             number % 2 == 1,
             settings.l2_regularization,
             SIZES,
@@ -86,8 +93,7 @@ def _grow_trees(dataset: Dataset, settings: ForestSettings, n_jobs: int | None) 
             settings.max_features[number % 2],
         )
 
-    run = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")
-    return run(delayed(grow)(number, int(seed)) for number, seed in enumerate(settings.seeds))
+    return in_order(grow, enumerate(settings.seeds), count_threads(n_jobs))
 
 
 class _OutOfBagSums:

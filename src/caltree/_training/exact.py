@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from .. import _core
 from .._fitted.model import FittedModel
 from .._inputs.arrays import Floats
 from .._inputs.folds import Fold, Rows
+from .._running.threads import count_threads, run_in_threads
 from .averaging import SMALLEST_REGION, candidate_names
 from .dataset import Dataset
 from .engine import Tree
@@ -58,7 +58,8 @@ class ExactEngine:
         )
         sizes = (growth.min_samples_split, growth.min_samples_leaf, growth.depth)
 
-        def grow(criterion: str, rows: Rows, held_out: Rows) -> Tree:
+        def grow(job: tuple[str, Fold]) -> Tree:
+            criterion, (rows, held_out) = job
             by_class = criterion == "gain_ratio"
             return training.grow(
                 rows,
@@ -70,9 +71,8 @@ class ExactEngine:
             )
 
         parts = all_and_folds(len(dataset.labels), self.folds)
-        run = Parallel(n_jobs=self._n_jobs, require="sharedmem")
-        jobs = (delayed(grow)(criterion, *part) for criterion in criteria for part in parts)
-        trees = list(run(jobs))
+        jobs = [(criterion, part) for criterion in criteria for part in parts]
+        trees = run_in_threads(grow, jobs, count_threads(self._n_jobs))
         for k, criterion in enumerate(criteria):
             whole, *of_folds = trees[k * len(parts) : (k + 1) * len(parts)]
             yield TreesOnRows(criterion, whole, of_folds, dataset, self.folds, self._scoring)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Generator, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from joblib import cpu_count
 
+from .._running.threads import in_order
 from .columns import Columns
 from .errors import CommandError
 from .io.formats import Format
@@ -22,9 +20,6 @@ from .models import Model
 from .progress import progress
 
 _MOST_THREADS = 4  # one thread reads and writes, and that does not keep more of them busy
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 
 def calibrate(
@@ -44,7 +39,7 @@ def calibrate(
     _check_new_names(names, source)
     if "n_jobs" in model.calibrator.get_params():
         model.calibrator.set_params(n_jobs=1)  # the batches are shared out already
-    n_rows = 0
+    n_rows, n_threads = 0, n_jobs or _n_threads()
     with open_sink(out, target) as sink:
         retype = source.is_text and sink.is_typed
 
@@ -53,30 +48,13 @@ def calibrate(
 
         with (
             progress("calibrating", source.n_rows, quiet=quiet) as advance,
-            closing(in_order(work, source.rows(), n_jobs or _n_threads())) as batches,
+            closing(in_order(work, source.rows(), n_threads, n_ahead=n_threads)) as batches,
         ):
             for batch in batches:
                 sink.write(batch)
                 n_rows += batch.num_rows
                 advance(batch.num_rows)
     return n_rows
-
-
-def in_order(
-    function: Callable[[Item], Result], items: Iterable[Item], n_threads: int
-) -> Generator[Result]:
-    """Results of a function in the order of the items, a few of which are in work at a time."""
-    pool = ThreadPoolExecutor(n_threads)
-    pending: deque[Future[Result]] = deque()
-    try:
-        for item in items:
-            pending.append(pool.submit(function, item))
-            if len(pending) > n_threads:
-                yield pending.popleft().result()
-        while pending:
-            yield pending.popleft().result()
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 def _n_threads() -> int:
