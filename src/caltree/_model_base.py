@@ -22,8 +22,10 @@ from ._inputs.parameters import check_count, check_depth
 from ._inputs.scores import ScoreKind, as_score_matrix
 from ._inputs.tables import read_table
 from ._inputs.training_rows import TrainingRows
+from ._running import progress
 from ._running.threads import count_threads, run_in_threads
 from ._training.dataset import Dataset
+from ._training.settings import READING
 
 # Rows times trees that a thread predicts at a time: less is done before threads have started.
 _VISITS_A_JOB = 2_000_000
@@ -38,6 +40,7 @@ class AttributeCalibrator(Calibrator):
     feature_names_in_: npt.NDArray[Any]
     score_type: str
     n_jobs: int | None
+    verbose: int
 
     def fit(self, X: Any, y: Any, scores: Any, sample_weight: Any = None) -> Self:
         """Fit to attributes, labels and the scores of a classifier.
@@ -64,7 +67,9 @@ class AttributeCalibrator(Calibrator):
             The fitted calibrator.
         """
         self._check_parameters()
-        self._fit(X, self._check_rows(X, y, scores, sample_weight, self.score_type))
+        rows = self._check_rows(X, y, scores, sample_weight, self.score_type)
+        with progress.fitting(self, self.verbose):
+            self._fit(X, rows)
         return self
 
     def _fit(self, X: Any, rows: TrainingRows) -> None:
@@ -197,12 +202,14 @@ class AttributeCalibrator(Calibrator):
         n_classes = len(rows.classes)
         kind = ScoreKind(n_classes, rows.score_type, self.scores_are_published)
         seen = kind.regressors(rows.scores)
-        known, matrix = attributes.learn(
-            X,
-            categorical_features=categorical_features,
-            keep=rows.keep,
-            sample_weight=rows.weights,
-        )
+        with progress.stage(READING) as reading:
+            known, matrix = attributes.learn(
+                X,
+                categorical_features=categorical_features,
+                keep=rows.keep,
+                sample_weight=rows.weights,
+            )
+            reading.say(f"read {matrix.shape[1]} attributes of {len(matrix):,} rows")
         return Dataset(
             attributes=known,
             matrix=matrix,

@@ -31,6 +31,7 @@ from ._inputs.indexing import Columns, count_rows, take_rows
 from ._inputs.labels import check_labels_of_all_rows, check_weights
 from ._inputs.parameters import check_choice, check_jobs
 from ._inputs.scores import ScoreType
+from ._running import progress
 from .tree import CalibrationTree
 
 
@@ -65,6 +66,9 @@ class CalibratedClassifier(CalibratedClassifierBase):
         averaged.
     n_jobs : int, optional
         The number of classifiers to train at a time, with joblib.
+    verbose : int, default=0
+        1 prints one line for every fold and for the calibrator, with the time; the calibrator
+        prints its own stages if it is verbose itself, as the default one then is.
 
     Attributes
     ----------
@@ -143,6 +147,7 @@ class CalibratedClassifier(CalibratedClassifierBase):
         attributes: Any = None,
         combine: Literal["side_by_side", "average"] = "side_by_side",
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.estimator = estimator
         self.calibrator = calibrator
@@ -151,6 +156,7 @@ class CalibratedClassifier(CalibratedClassifierBase):
         self.attributes = attributes
         self.combine = combine
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, **fit_params: Any
@@ -202,16 +208,18 @@ class CalibratedClassifier(CalibratedClassifierBase):
             Task(each, method, X, labels, params.get(name, {}), name not in to_train)
             for (name, each), method in zip(estimators.items(), methods, strict=True)
         ]
-        trained, parts = train(tasks, keep, folds, rows, classes, self.n_jobs)
+        with progress.fitting(self, self.verbose):
+            trained, parts = train(tasks, keep, folds, rows, classes, self.n_jobs)
         scores = combine_scores(parts, methods, self.combine)
         if groups is not None or not isinstance(self.cv, Integral):
             keep_together(calibrator, folds, rows, labels, groups)
-        calibrator.fit(
-            columns.of(X if len(rows) == n_rows else take_rows(X, rows)),
-            labels[rows],
-            scores=take_classes(scores, present, len(classes), score_type),
-            **{name: values[rows] for name, values in weighting.items()},
-        )
+        with self._calibrating(calibrator):
+            calibrator.fit(
+                columns.of(X if len(rows) == n_rows else take_rows(X, rows)),
+                labels[rows],
+                scores=take_classes(scores, present, len(classes), score_type),
+                **{name: values[rows] for name, values in weighting.items()},
+            )
         self.classes_ = classes
         self.estimator_ = trained if isinstance(self.estimator, list) else trained[0]
         self.calibrator_ = calibrator
@@ -229,7 +237,7 @@ class CalibratedClassifier(CalibratedClassifierBase):
 
     def _check_calibrator(self, score_type: ScoreType) -> Any:
         if self.calibrator is None:
-            return CalibrationTree(score_type=score_type, n_jobs=self.n_jobs)
+            return CalibrationTree(score_type=score_type, n_jobs=self.n_jobs, verbose=self.verbose)
         return super()._check_calibrator(score_type)
 
 

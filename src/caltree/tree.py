@@ -18,14 +18,16 @@ from ._inputs.parameters import (
     check_flag,
     check_jobs,
     check_penalty,
+    check_verbose,
 )
 from ._inputs.scores import SCORE_TYPES
 from ._inputs.training_rows import TrainingRows
 from ._model_base import TreeCalibrator
+from ._running import progress
 from ._training.engine import Engine
 from ._training.exact import ExactEngine
 from ._training.fit_tree import FittedTree, fit_tree
-from ._training.settings import Growth, Settings
+from ._training.settings import READING, Growth, Settings
 
 CRITERIA = ("residual", "gain_ratio")
 TREE_METHODS = ("auto", "exact", "hist")
@@ -98,6 +100,9 @@ class CalibrationTree(TreeCalibrator):
     n_jobs : int, optional
         Threads to use for the folds, or for chunks of rows with "hist"; the result does not
         depend on it.
+    verbose : int, default=0
+        1 prints one line a stage of `fit`, with the time it took; the result does not depend on
+        it.
 
     Attributes
     ----------
@@ -179,6 +184,7 @@ class CalibrationTree(TreeCalibrator):
         categorical_features: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.criterion = criterion
         self.l2_regularization = l2_regularization
@@ -196,6 +202,7 @@ class CalibrationTree(TreeCalibrator):
         self.categorical_features = categorical_features
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def _fit(self, X: Any, rows: TrainingRows) -> None:
         engine, fitted_rows = self._make_engine(X, rows)
@@ -208,16 +215,18 @@ class CalibrationTree(TreeCalibrator):
             # Imported here: importing caltree shall not take its time.
             from ._histogram.in_process import make_histogram_engine
 
-            engine, fingerprint = make_histogram_engine(
-                X,
-                rows,
-                self._growth(),
-                settings,
-                cv=self.cv,
-                random_state=self.random_state,
-                categorical_features=self.categorical_features,
-                n_jobs=self.n_jobs,
-            )
+            with progress.stage(READING) as reading:
+                engine, fingerprint = make_histogram_engine(
+                    X,
+                    rows,
+                    self._growth(),
+                    settings,
+                    cv=self.cv,
+                    random_state=self.random_state,
+                    categorical_features=self.categorical_features,
+                    n_jobs=self.n_jobs,
+                )
+                reading.say(f"put {len(rows.labels):,} rows into bins")
             return engine, FittedRows.of(rows, fingerprint)
         dataset = self._make_dataset(X, rows, self.categorical_features)
         folds = []
@@ -251,6 +260,7 @@ class CalibrationTree(TreeCalibrator):
         check_alpha(self.ccp_alpha)
         check_choice("score_type", self.score_type, SCORE_TYPES)
         check_jobs(self.n_jobs)
+        check_verbose(self.verbose)
         if self._settings().needs_folds:
             check_cv(self.cv)
 

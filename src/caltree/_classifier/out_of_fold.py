@@ -9,6 +9,7 @@ from numbers import Integral
 from typing import Any, TypeAlias
 
 import numpy as np
+from joblib.parallel import get_active_backend
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -16,10 +17,14 @@ from .._inputs.arrays import Classes, Floats, Mask, Rows
 from .._inputs.folds import split_rows
 from .._inputs.indexing import count_rows, take_columns, take_rows
 from .._inputs.parameters import check_count, is_whole
+from .._running import progress
 from .estimators import tags_of
 from .response import Method, class_scores
 
 Fold: TypeAlias = tuple[Rows, Rows]
+
+# The shares of the time of a fit that the classifiers and the calibrator take, about.
+TRAINING, CALIBRATING = 0.8, 0.2
 
 
 @dataclass(frozen=True)
@@ -78,7 +83,7 @@ def train(
         if not task.is_frozen:
             jobs += [(Task.held_out_scores, task, fold, classes) for fold in folds]
             jobs.append((Task.fit, task, everything))
-    results = iter(Parallel(n_jobs=n_jobs)(delayed(job)(*given) for job, *given in jobs))
+    results = iter(_run(jobs, len(folds), n_jobs))
     trained, scores = [], []
     for task in tasks:
         if task.is_frozen:
@@ -90,6 +95,23 @@ def train(
             scores.append(_gather(parts, len(keep))[rows])
             trained.append(next(results))
     return trained, scores
+
+
+def _run(jobs: Sequence[tuple[Any, ...]], n_folds: int, n_jobs: int | None) -> list[Any]:
+    """Run jobs as joblib is configured, and tell of each as it is done."""
+    backend, _ = get_active_backend()
+    return_as = "generator" if backend.supports_return_generator else "list"
+    results: list[Any] = []
+    with progress.stage(TRAINING) as training:
+        run = Parallel(n_jobs=n_jobs, return_as=return_as)
+        for result in run(delayed(job)(*given) for job, *given in jobs):
+            fold = len(results) % (n_folds + 1)
+            name = type(jobs[len(results)][1].estimator).__name__
+            results.append(result)
+            training.reach(len(results) / len(jobs))
+            scored = f"scored fold {fold + 1} of {n_folds} with {name}"
+            training.say(scored if fold < n_folds else f"fitted {name} to all rows")
+    return results
 
 
 def _gather(parts: list[tuple[Rows, Floats]], n_rows: int) -> Floats:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from typing import TypeVar
 
 from joblib.parallel import get_active_backend
@@ -22,10 +23,19 @@ def count_threads(n_jobs: int | None) -> int:
 
 
 def run_in_threads(
-    function: Callable[[Item], Result], items: Sequence[Item], n_threads: int
+    function: Callable[[Item], Result],
+    items: Sequence[Item],
+    n_threads: int,
+    tell: Callable[[float], None] | None = None,
 ) -> list[Result]:
-    """Call a function for each item; see `in_order`."""
-    return list(in_order(function, items, n_threads, n_ahead=len(items)))
+    """Call a function for each item, and tell which part of them is done; see `in_order`."""
+    found: list[Result] = []
+    with closing(in_order(function, items, n_threads, n_ahead=len(items))) as results:
+        for result in results:
+            found.append(result)
+            if tell is not None:
+                tell(len(found) / len(items))
+    return found
 
 
 def in_order(

@@ -14,13 +14,14 @@ from .. import _core
 from .._fitted.model import FittedModel
 from .._fitted.selection import UNCALIBRATED, Selection
 from .._inputs.arrays import Floats
+from .._running import progress
 from .._running.threads import count_threads, in_order
 from .averaging import best_weights, size_name
 from .dataset import Dataset
 from .do_no_harm import leave_uncalibrated_if_in_doubt, make_selection
 from .engine import Tree
 from .held_out import HeldOutRows
-from .settings import depth_limit
+from .settings import AVERAGING, GROWING, JUDGING, depth_limit
 
 # The numbers of rows below which a node may be left whole; the first leaves the root.
 SIZES = np.array([np.inf, 960.0, 240.0, 60.0, 16.0, 4.0])
@@ -61,12 +62,19 @@ def fit_forest(dataset: Dataset, settings: ForestSettings, n_jobs: int | None) -
     sums = _OutOfBagSums(dataset)
     trees: list[Tree] = []
     # In their order, whichever is done first, so that sums do not depend on the threads.
-    with closing(_grow_trees(dataset, settings, n_jobs)) as grown:
+    with (
+        progress.stage(GROWING) as growing,
+        closing(_grow_trees(dataset, settings, n_jobs)) as grown,
+    ):
         for number, (structure, models, rows, predictions) in enumerate(grown):
             sums.add(number % 2, rows, predictions)
             trees.append((structure, models))
-    held_out = sums.held_out(settings)
-    weights, selection = _choose_weights(held_out, dataset, settings)
+            _tell(growing, len(trees), len(settings.seeds))
+    with progress.stage(JUDGING + AVERAGING) as averaging:
+        held_out = sums.held_out(settings)
+        weights, selection = _choose_weights(held_out, dataset, settings)
+        if selection is not None:
+            averaging.say(f"averaged {weights.size} sizes of trees (chosen: {selection.chosen})")
     n_trees = np.array([(len(trees) + 1) // 2, len(trees) // 2])
     per_tree = np.hstack([weights / np.maximum(n_trees, 1)[:, np.newaxis], np.zeros((2, 1))])
     finished = [
@@ -74,6 +82,13 @@ def fit_forest(dataset: Dataset, settings: ForestSettings, n_jobs: int | None) -
         for number, tree in enumerate(trees)
     ]
     return FittedForest(dataset.model(finished), selection)
+
+
+def _tell(growing: progress.Stage, n_grown: int, n_trees: int) -> None:
+    """Tell of every tree, in words of every tenth of them."""
+    growing.reach(n_grown / n_trees)
+    if n_grown * 10 // n_trees > (n_grown - 1) * 10 // n_trees:
+        growing.say(f"grew {n_grown} of {n_trees} trees")
 
 
 def _grow_trees(

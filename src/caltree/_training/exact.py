@@ -12,12 +12,13 @@ from .. import _core
 from .._fitted.model import FittedModel
 from .._inputs.arrays import Floats
 from .._inputs.folds import Fold, Rows
+from .._running import progress
 from .._running.threads import count_threads, run_in_threads
 from .averaging import SMALLEST_REGION, candidate_names
 from .dataset import Dataset
-from .engine import Tree
+from .engine import Tree, trees_grown
 from .held_out import HeldOutRows
-from .settings import Growth
+from .settings import GROWING, Growth
 
 _NO_ROWS: Rows = np.empty(0, dtype=np.uint32)
 
@@ -72,7 +73,9 @@ class ExactEngine:
 
         parts = all_and_folds(len(dataset.labels), self.folds)
         jobs = [(criterion, part) for criterion in criteria for part in parts]
-        trees = run_in_threads(grow, jobs, count_threads(self._n_jobs))
+        with progress.stage(GROWING) as growing:
+            trees = run_in_threads(grow, jobs, count_threads(self._n_jobs), growing.reach)
+            growing.say(trees_grown([structure for structure, _ in trees]))
         for k, criterion in enumerate(criteria):
             whole, *of_folds = trees[k * len(parts) : (k + 1) * len(parts)]
             yield TreesOnRows(criterion, whole, of_folds, dataset, self.folds, self._scoring)

@@ -14,9 +14,12 @@ from .. import _core
 from .._fitted.model import FittedModel
 from .._inputs.arrays import Floats
 from .._inputs.folds import Fold
+from .._running import progress
 from .._running.threads import count_threads, run_in_threads
 from .dataset import Dataset
+from .engine import trees_grown
 from .exact import TreesOnRows, all_and_folds
+from .settings import GROWING
 
 # How far beyond its own stopping point a fold's boosting runs ahead: the sums over folds may want
 # a few iterations more than the fold alone.
@@ -99,7 +102,9 @@ class PublishedEngine:
             )
 
         given = list(zip(structures, parts, strict=True))
-        models = run_in_threads(fit_models, given, self._n_threads)
+        with progress.stage(GROWING / 2) as fitting:
+            models = run_in_threads(fit_models, given, self._n_threads, fitting.reach)
+            fitting.say(f"fitted their node models by {self.iterations} iterations")
         whole, *others = zip(structures, models, strict=True)
         yield TreesOnRows(criterion, whole, others, self._dataset, of_folds, "rmse")
 
@@ -116,7 +121,10 @@ class PublishedEngine:
         sizes = (boosting.min_samples_split, boosting.min_samples_leaf, boosting.max_depth)
         jobs: list[Callable[[], Any]] = [partial(_core.grow, core, some, *sizes) for some in rows]
         jobs += [partial(path.run_ahead, boosting.max_iterations, _RUN_AHEAD) for path in paths]
-        structures = run_in_threads(lambda job: job(), jobs, self._n_threads)[: len(rows)]
+        with progress.stage(GROWING / 2) as growing:
+            done = run_in_threads(lambda job: job(), jobs, self._n_threads, growing.reach)
+            structures = done[: len(rows)]
+            growing.say(trees_grown(structures))
         if boosting.iterations is not None:
             self.iterations = boosting.iterations
         else:

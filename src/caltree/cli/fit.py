@@ -152,7 +152,7 @@ class Request:
 def carry_out(request: Request) -> None:
     """Read, fit, write, and say what was done."""
     from .io.sources import open_source
-    from .progress import busy
+    from .progress import fit_bar
 
     check_target(request.out, request.table)
     if request.report is not None:
@@ -162,7 +162,7 @@ def carry_out(request: Request) -> None:
         columns, rows = read_training(request, source)
     fitted_to, held_out = _split(rows, request)
     calibrator = make_calibrator(request, columns)
-    with busy("Fitting ...", quiet=request.quiet), working(f"fit to {source.name}"):
+    with fit_bar("fitting", quiet=request.quiet), working(f"fit to {source.name}"):
         calibrator.fit(
             fitted_to.table, fitted_to.y, fitted_to.scores, sample_weight=fitted_to.weights
         )

@@ -11,7 +11,6 @@ import dask
 import numpy as np
 import numpy.typing as npt
 from dask.delayed import Delayed
-from distributed import Client
 
 from .._fitted.fingerprint import SmallestHashes
 from .._histogram.chunk import Chunk, Plan
@@ -25,6 +24,7 @@ from .._inputs.labels import check_classes, check_weights, labels_of_part, warn_
 from .._inputs.scores import ScoreKind, ScoreType, as_score_matrix, resolve_score_type
 from .collections import zip_rows
 from .pool import merge
+from .tasks import Tasks
 
 Given: TypeAlias = tuple[Any, Any, Any, Any]
 """Attributes, labels, scores and weights, or None, of a partition."""
@@ -117,20 +117,20 @@ def look(
 
 
 def look_at_all(
-    client: Client,
+    tasks: Tasks,
     parts: dict[str, list[Delayed]],
     categorical_features: Any,
     max_bins: int,
     score_type: str,
 ) -> Known:
     """Learn the facts about all rows that are needed before they are put into bins."""
-    looked = client.compute(
+    looked = tasks.compute(
         [
             dask.delayed(look)(i, *rows, categorical_features, max_bins)
             for i, rows in enumerate(zip_rows(parts, "X", "y", "sample_weight"))
         ]
     )
-    return Known.of(merge(client, looked, merge_seen).result(), score_type)
+    return Known.of(merge(tasks, looked, merge_seen).result(), score_type)
 
 
 def merge_seen(*seen: RowsSeen) -> RowsSeen:
