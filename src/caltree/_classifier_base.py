@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Literal, Self, TypeVar
 
@@ -16,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from ._base import Calibrator
 from ._classifier.absent_classes import Indices, add_absent_classes, take_classes
 from ._classifier.estimators import check_fitted, is_frozen, tags_of
-from ._classifier.out_of_fold import own_params
+from ._classifier.out_of_fold import CALIBRATING, own_params
 from ._classifier.response import (
     Method,
     choose_method,
@@ -27,8 +28,9 @@ from ._classifier.response import (
 from ._fitted.fingerprint import Fingerprint
 from ._inputs.arrays import Classes, Floats
 from ._inputs.indexing import Columns
-from ._inputs.parameters import check_choice
+from ._inputs.parameters import check_choice, check_verbose
 from ._inputs.scores import ScoreKind, ScoreType
+from ._running import progress
 
 Result = TypeVar("Result")
 
@@ -41,6 +43,7 @@ class CalibratedClassifierBase(ClassifierMixin, BaseEstimator):
     cv: Any
     response_method: Literal["auto", "predict_proba", "decision_function"]
     attributes: Any
+    verbose: int
     classes_: Classes
     estimator_: Any
     calibrator_: Any
@@ -185,6 +188,7 @@ class CalibratedClassifierBase(ClassifierMixin, BaseEstimator):
     def _check_estimators(self) -> tuple[dict[str, Any], list[Method]]:
         methods = ("auto", "predict_proba", "decision_function")
         check_choice("response_method", self.response_method, methods)
+        check_verbose(self.verbose)
         if isinstance(self.cv, str) and self.cv == "prefit":
             raise ValueError("cv='prefit' is not known; use FrozenEstimator(estimator) instead")
         estimators = self._estimators()
@@ -218,6 +222,13 @@ class CalibratedClassifierBase(ClassifierMixin, BaseEstimator):
         if own_params(calibrator).get("score_type") == "auto":
             calibrator.set_params(score_type=score_type)
         return calibrator
+
+    @contextmanager
+    def _calibrating(self, calibrator: Any) -> Iterator[None]:
+        """Tell of the fit of the calibrator, once it is done."""
+        with progress.fitting(self, self.verbose), progress.stage(CALIBRATING) as calibrating:
+            yield
+            calibrating.say(f"fitted {type(calibrator).__name__} to the scores")
 
     def _set_features(self, estimator: Any) -> None:
         for name in ("n_features_in_", "feature_names_in_"):

@@ -19,6 +19,13 @@ smallest_probability: float
 farthest_score: float
 largest_loss: float
 
+class Stopped(KeyboardInterrupt): ...
+
+class StopToken:
+    def __init__(self) -> None: ...
+    def set(self) -> None: ...
+    def watch(self) -> None: ...
+
 class Training:
     def __init__(
         self,

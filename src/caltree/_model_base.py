@@ -6,7 +6,6 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from joblib import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from ._base import Calibrator, FittedRows
@@ -24,7 +23,10 @@ from ._inputs.scores import ScoreKind, as_score_matrix
 from ._inputs.tables import read_table
 from ._inputs.training_rows import TrainingRows
 from ._inputs.unseen import Unseen
+from ._running import progress
+from ._running.threads import count_threads, run_in_threads
 from ._training.dataset import Dataset
+from ._training.settings import READING
 
 # Rows times trees that a thread predicts at a time: less is done before threads have started.
 _VISITS_A_JOB = 2_000_000
@@ -40,6 +42,7 @@ class AttributeCalibrator(Calibrator):
     score_type: str
     drop_identifiers: bool
     n_jobs: int | None
+    verbose: int
 
     def fit(
         self, X: Any, y: Any, scores: Any, sample_weight: Any = None, groups: Any = None
@@ -72,7 +75,9 @@ class AttributeCalibrator(Calibrator):
             The fitted calibrator.
         """
         self._check_parameters()
-        self._fit(X, self._check_rows(X, y, scores, sample_weight, self.score_type, groups))
+        rows = self._check_rows(X, y, scores, sample_weight, self.score_type, groups)
+        with progress.fitting(self, self.verbose):
+            self._fit(X, rows)
         return self
 
     def _fit(self, X: Any, rows: TrainingRows) -> None:
@@ -141,16 +146,16 @@ class AttributeCalibrator(Calibrator):
         size = -(-_VISITS_A_JOB // self.model_.n_trees)
         if len(matrix) <= size or self.n_jobs in (None, 1):
             return self.model_.probabilities(matrix, scores, log_odds)
-        rows = [slice(begin, begin + size) for begin in range(0, len(matrix), size)]
-        jobs = (
-            delayed(self.model_.probabilities)(
-                matrix[some],
-                np.asfortranarray(scores[some]),
-                None if log_odds is None else np.asfortranarray(log_odds[some]),
+
+        def predict(rows: slice) -> Floats:
+            return self.model_.probabilities(
+                matrix[rows],
+                np.asfortranarray(scores[rows]),
+                None if log_odds is None else np.asfortranarray(log_odds[rows]),
             )
-            for some in rows
-        )
-        return np.concatenate(Parallel(n_jobs=self.n_jobs, require="sharedmem")(jobs))
+
+        parts = [slice(begin, begin + size) for begin in range(0, len(matrix), size)]
+        return np.concatenate(run_in_threads(predict, parts, count_threads(self.n_jobs)))
 
     @property
     def feature_importances_(self) -> Floats:
@@ -231,13 +236,15 @@ class AttributeCalibrator(Calibrator):
         n_classes = len(rows.classes)
         kind = ScoreKind(n_classes, rows.score_type, self.scores_are_published)
         seen = kind.regressors(rows.scores)
-        known, matrix = attributes.learn(
-            X,
-            categorical_features=categorical_features,
-            keep=rows.keep,
-            sample_weight=rows.weights,
-            identifiers=self._identifiers(),
-        )
+        with progress.stage(READING) as reading:
+            known, matrix = attributes.learn(
+                X,
+                categorical_features=categorical_features,
+                keep=rows.keep,
+                sample_weight=rows.weights,
+                identifiers=self._identifiers(),
+            )
+            reading.say(f"read {matrix.shape[1]} attributes of {len(matrix):,} rows")
         return Dataset(
             attributes=known,
             matrix=matrix,

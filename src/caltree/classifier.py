@@ -35,6 +35,7 @@ from ._inputs.groups import check_groups
 from ._inputs.indexing import Columns, count_rows
 from ._inputs.labels import check_labels_of_all_rows, check_weights
 from ._inputs.parameters import check_choice, check_flag, check_jobs, is_whole
+from ._running import progress
 
 
 class CalibratedClassifier(CalibratedClassifierBase):
@@ -76,6 +77,9 @@ class CalibratedClassifier(CalibratedClassifierBase):
         averaged.
     n_jobs : int, optional
         The number of classifiers to train at a time, with joblib.
+    verbose : int, default=0
+        1 prints one line for every fold and for the calibrator, with the time; the calibrator
+        prints its own stages if it is verbose itself, as the default one then is.
 
     Attributes
     ----------
@@ -163,6 +167,7 @@ class CalibratedClassifier(CalibratedClassifierBase):
         attributes: Any = None,
         combine: Literal["side_by_side", "average"] = "side_by_side",
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.estimator = estimator
         self.calibrator = calibrator
@@ -172,6 +177,7 @@ class CalibratedClassifier(CalibratedClassifierBase):
         self.attributes = attributes
         self.combine = combine
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, **fit_params: Any
@@ -236,17 +242,19 @@ class CalibratedClassifier(CalibratedClassifierBase):
         for some in tested:
             present.append(present_classes(classes, labels[some]))
 
-        if self.ensemble:
-            trained = train_pairs(tasks, folds, classes, self.n_jobs)
-        else:
-            trained = [train(tasks, keep, folds, tested[0], classes, self.n_jobs)]
+        with progress.fitting(self, self.verbose):
+            if self.ensemble:
+                trained = train_pairs(tasks, folds, classes, self.n_jobs)
+            else:
+                trained = [train(tasks, keep, folds, tested[0], classes, self.n_jobs)]
         by_folds = not self.ensemble and (groups is not None or not is_whole(self.cv))
         calibrators = [self._check_calibrator(score_type) for _ in trained]
         for each, some, known, (_, parts) in zip(
             calibrators, tested, present, trained, strict=True
         ):
             scores = combine_scores(parts, methods, self.combine)
-            rows.fit(each, some, scores, known, folds if by_folds else [])
+            with self._calibrating(each):
+                rows.fit(each, some, scores, known, folds if by_folds else [])
         self._forget()
         self.classes_, self.response_methods_ = classes, methods
         self.attribute_columns_, self.combine_ = columns, self.combine
@@ -328,8 +336,9 @@ class CalibratedClassifier(CalibratedClassifierBase):
 
     def _named_calibrator(self, name: str) -> Calibrator:
         calibrator = make_calibrator(name)
-        if "n_jobs" in calibrator.get_params():
-            calibrator.set_params(n_jobs=self.n_jobs)
+        shared = {"n_jobs": self.n_jobs, "verbose": self.verbose}
+        known = calibrator.get_params()
+        calibrator.set_params(**{name: shared[name] for name in shared if name in known})
         return calibrator
 
 

@@ -20,6 +20,7 @@ from ._inputs.parameters import (
     check_flag,
     check_jobs,
     check_penalty,
+    check_verbose,
 )
 from ._inputs.scores import SCORE_TYPES
 from ._inputs.training_rows import TrainingRows
@@ -72,6 +73,9 @@ class CalibrationForest(AttributeCalibrator):
         Draws the samples. The same number gives the same forest, bit for bit.
     n_jobs : int, optional
         Threads to use for the trees; the result does not depend on it.
+    verbose : int, default=0
+        1 prints one line a stage of `fit`, with the time it took; the result does not depend on
+        it.
 
     Attributes
     ----------
@@ -143,6 +147,7 @@ class CalibrationForest(AttributeCalibrator):
         drop_identifiers: bool = True,
         random_state: Any = None,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.n_estimators = n_estimators
         self.max_features = max_features
@@ -157,6 +162,7 @@ class CalibrationForest(AttributeCalibrator):
         self.drop_identifiers = drop_identifiers
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def _fit(self, X: Any, rows: TrainingRows) -> None:
         dataset = self._make_dataset(X, rows, self.categorical_features)
@@ -171,6 +177,7 @@ class CalibrationForest(AttributeCalibrator):
         check_depth(self.max_depth)
         check_bins(self.max_bins)
         check_jobs(self.n_jobs)
+        check_verbose(self.verbose)
         check_choice("scoring", self.scoring, SCORINGS)
         check_flag("do_no_harm", self.do_no_harm)
         check_choice("score_type", self.score_type, SCORE_TYPES)

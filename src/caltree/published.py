@@ -15,6 +15,7 @@ from ._inputs.parameters import (
     check_cv,
     check_depth,
     check_jobs,
+    check_verbose,
     is_cv,
 )
 from ._inputs.scores import SCORE_TYPES
@@ -65,6 +66,9 @@ class PublishedCalibrationTree(TreeCalibrator):
         Shuffles the rows before they are dealt into folds. None does not shuffle.
     n_jobs : int, optional
         Threads to use for the folds; the result does not depend on it.
+    verbose : int, default=0
+        1 prints one line a stage of `fit`, with the time it took; the result does not depend on
+        it.
 
     Attributes
     ----------
@@ -139,6 +143,7 @@ class PublishedCalibrationTree(TreeCalibrator):
         categorical_features: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.boosting_iterations = boosting_iterations
         self.max_boosting_iterations = max_boosting_iterations
@@ -152,6 +157,7 @@ class PublishedCalibrationTree(TreeCalibrator):
         self.categorical_features = categorical_features
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def _fit(self, X: Any, rows: TrainingRows) -> None:
         dataset = self._make_dataset(X, rows, self.categorical_features)
@@ -180,6 +186,7 @@ class PublishedCalibrationTree(TreeCalibrator):
         check_alpha(self.ccp_alpha)
         check_choice("score_type", self.score_type, SCORE_TYPES)
         check_jobs(self.n_jobs)
+        check_verbose(self.verbose)
         if self._needs_folds():
             check_cv(self.cv)
 

@@ -14,7 +14,7 @@ from ._fitted import storage
 from ._fitted.json_values import read_numbers
 from ._inputs.arrays import Floats, Mask
 from ._inputs.indexing import count_rows
-from ._inputs.parameters import check_choice
+from ._inputs.parameters import check_choice, check_verbose
 from ._inputs.scores import (
     SCORE_TYPES,
     ScoreKind,
@@ -22,6 +22,7 @@ from ._inputs.scores import (
     normalize_rows,
 )
 from ._inputs.training_rows import TrainingRows
+from ._running import progress
 from ._training.scaling import LARGEST_COEFFICIENT, SMALLEST_STEP, fit_isotonic, fit_sigmoid
 
 Fitted = TypeVar("Fitted")
@@ -58,7 +59,12 @@ class _GlobalCalibrator(Calibrator):
         self._check_parameters()
         option = getattr(self, "score_type", "auto")
         rows = self._check_rows(X, y, scores, sample_weight, option)
-        fitted = self._fit(rows)
+        with (
+            progress.fitting(self, getattr(self, "verbose", 0)),
+            progress.stage(1.0) as fitting,
+        ):
+            fitted = self._fit(rows)
+            fitting.say(f"fitted to {len(rows.labels):,} rows")
         self.__dict__.update(fitted)
         self._set_rows(FittedRows.of(rows, take_fingerprint(rows)))
         return self
@@ -93,6 +99,7 @@ class _GlobalCalibrator(Calibrator):
 
     def _check_parameters(self) -> None:
         check_choice("score_type", getattr(self, "score_type", "auto"), SCORE_TYPES)
+        check_verbose(getattr(self, "verbose", 0))
 
     def _fit(self, rows: TrainingRows) -> dict[str, Any]:
         """Fit to checked rows; return the fitted attributes."""
@@ -126,6 +133,8 @@ class PlattScaling(_GlobalCalibrator):
     score_type : {"auto", "probability", "logit", "margin"}, default="auto"
         Probabilities are turned into log-odds, logits and margins are not. "auto" takes
         scores for probabilities if they all lie in [0, 1] and those of a row sum to 1.
+    verbose : int, default=0
+        1 prints what `fit` did, with the time it took; the result does not depend on it.
 
     Attributes
     ----------
@@ -162,8 +171,9 @@ class PlattScaling(_GlobalCalibrator):
     slopes_: Floats
     intercepts_: Floats
 
-    def __init__(self, *, score_type: ScoreTypeOption = "auto") -> None:
+    def __init__(self, *, score_type: ScoreTypeOption = "auto", verbose: int = 0) -> None:
         self.score_type = score_type
+        self.verbose = verbose
 
     def _fit(self, rows: TrainingRows) -> dict[str, Any]:
         odds = log_odds(rows.kind.one_score_a_class(rows.scores), rows.score_type)
@@ -205,6 +215,11 @@ class IsotonicScaling(_GlobalCalibrator):
 
     Scores are not transformed, since only their order matters to the fit.
 
+    Parameters
+    ----------
+    verbose : int, default=0
+        1 prints what `fit` did, with the time it took; the result does not depend on it.
+
     Attributes
     ----------
     classes_ : ndarray
@@ -236,6 +251,9 @@ class IsotonicScaling(_GlobalCalibrator):
     _weights_count_rows = False
     thresholds_: list[Floats]
     values_: list[Floats]
+
+    def __init__(self, *, verbose: int = 0) -> None:
+        self.verbose = verbose
 
     def _fit(self, rows: TrainingRows) -> dict[str, Any]:
         scores = rows.kind.one_score_a_class(rows.scores)

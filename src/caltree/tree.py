@@ -18,14 +18,16 @@ from ._inputs.parameters import (
     check_flag,
     check_jobs,
     check_penalty,
+    check_verbose,
 )
 from ._inputs.scores import SCORE_TYPES
 from ._inputs.training_rows import TrainingRows
 from ._model_base import TreeCalibrator
+from ._running import progress
 from ._training.engine import Engine
 from ._training.exact import ExactEngine
 from ._training.fit_tree import FittedTree, fit_tree
-from ._training.settings import Growth, Settings
+from ._training.settings import READING, Growth, Settings
 
 CRITERIA = ("residual", "gain_ratio")
 TREE_METHODS = ("auto", "exact", "hist")
@@ -103,6 +105,9 @@ class CalibrationTree(TreeCalibrator):
     n_jobs : int, optional
         Threads to use for the folds, or for chunks of rows with "hist"; the result does not
         depend on it.
+    verbose : int, default=0
+        1 prints one line a stage of `fit`, with the time it took; the result does not depend on
+        it.
 
     Attributes
     ----------
@@ -187,6 +192,7 @@ class CalibrationTree(TreeCalibrator):
         drop_identifiers: bool = True,
         random_state: Any = None,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.criterion = criterion
         self.l2_regularization = l2_regularization
@@ -205,6 +211,7 @@ class CalibrationTree(TreeCalibrator):
         self.drop_identifiers = drop_identifiers
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def _fit(self, X: Any, rows: TrainingRows) -> None:
         engine, fitted_rows = self._make_engine(X, rows)
@@ -217,17 +224,19 @@ class CalibrationTree(TreeCalibrator):
             # Imported here: importing caltree shall not take its time.
             from ._histogram.in_process import make_histogram_engine
 
-            engine, fingerprint = make_histogram_engine(
-                X,
-                rows,
-                self._growth(),
-                settings,
-                cv=self.cv,
-                random_state=self.random_state,
-                categorical_features=self.categorical_features,
-                identifiers=self._identifiers(),
-                n_jobs=self.n_jobs,
-            )
+            with progress.stage(READING) as reading:
+                engine, fingerprint = make_histogram_engine(
+                    X,
+                    rows,
+                    self._growth(),
+                    settings,
+                    cv=self.cv,
+                    random_state=self.random_state,
+                    categorical_features=self.categorical_features,
+                    identifiers=self._identifiers(),
+                    n_jobs=self.n_jobs,
+                )
+                reading.say(f"put {len(rows.labels):,} rows into bins")
             return engine, FittedRows.of(rows, fingerprint)
         dataset = self._make_dataset(X, rows, self.categorical_features)
         folds = []
@@ -262,6 +271,7 @@ class CalibrationTree(TreeCalibrator):
         check_choice("score_type", self.score_type, SCORE_TYPES)
         check_flag("drop_identifiers", self.drop_identifiers)
         check_jobs(self.n_jobs)
+        check_verbose(self.verbose)
         if self._settings().needs_folds:
             check_cv(self.cv)
 

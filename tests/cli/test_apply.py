@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from caltree import CalibrationTree
-from caltree.cli import streaming
 from caltree.cli.io import sources
 
 from .conftest import make_visits, write
@@ -257,32 +256,6 @@ def test_a_compressed_file_is_the_same_every_time(run, model, new):
         assert run("apply", model, "new.csv", "--out", name).exit_code == 0
     first, second = (Path(name).read_bytes() for name in ("a.csv.gz", "b.csv.gz"))
     assert first == second and gzip.decompress(first).startswith(b"channel,age,")
-
-
-def test_results_come_in_order_and_an_error_ends_the_work():
-    def work(number):
-        if number == 7:
-            raise ValueError("seven")
-        return number
-
-    assert list(streaming.in_order(work, range(7), 3)) == list(range(7))
-    found = []
-    with pytest.raises(ValueError, match="seven"):
-        for number in streaming.in_order(work, range(100), 2):
-            found.append(number)
-    assert found == list(range(7))
-
-
-def test_only_a_few_batches_are_read_ahead():
-    read_so_far = []
-
-    def items():
-        for number in range(50):
-            read_so_far.append(number)
-            yield number
-
-    for done, _ in enumerate(streaming.in_order(abs, items(), 2)):
-        assert len(read_so_far) <= done + 3
 
 
 def test_numbers_that_are_all_different_get_no_dictionary(run, model, new):

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caltree._histogram import in_process
-from caltree._histogram.pool import LocalPool, run_in_threads
+from caltree._histogram.pool import LocalPool
 from caltree._inputs.folds import hashed_folds
+from caltree._running.threads import run_in_threads
 
 from ..support.default_trees import fitted
 from ..support.histogram_cases import Problem, chunks_of, examples, histogram_tree, problems

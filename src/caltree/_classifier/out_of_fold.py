@@ -9,6 +9,7 @@ from numbers import Integral
 from typing import Any, TypeAlias
 
 import numpy as np
+from joblib.parallel import get_active_backend
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -16,10 +17,14 @@ from .._inputs.arrays import Classes, Floats, Mask, Rows
 from .._inputs.folds import group_folds, split_rows
 from .._inputs.indexing import count_rows, take_columns, take_rows
 from .._inputs.parameters import check_count, is_whole
+from .._running import progress
 from .estimators import tags_of
 from .response import Method, class_scores
 
 Fold: TypeAlias = tuple[Rows, Rows]
+
+# The shares of the time of a fit that the classifiers and the calibrator take, about.
+TRAINING, CALIBRATING = 0.8, 0.2
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,11 @@ class Task:
     fit_params: dict[str, Any]
     is_frozen: bool
     """Whether it is fitted already and stays so."""
+
+    @property
+    def name(self) -> str:
+        """The name of the classifier, for messages."""
+        return type(self.estimator).__name__
 
     def fit(self, rows: Rows | None = None) -> Any:
         """Fit a copy of the classifier to some rows, or to all."""
@@ -81,11 +91,17 @@ def train(
     """
     everything = None if keep.all() else np.flatnonzero(keep)
     jobs: list[tuple[Any, ...]] = []
+    said: list[str] = []
     for task in tasks:
         if not task.is_frozen:
             jobs += [(Task.held_out_scores, task, fold, classes) for fold in folds]
             jobs.append((Task.fit, task, everything))
-    results = iter(Parallel(n_jobs=n_jobs)(delayed(job)(*given) for job, *given in jobs))
+            said += [
+                f"scored fold {i} of {len(folds)} with {task.name}"
+                for i in range(1, len(folds) + 1)
+            ]
+            said.append(f"fitted {task.name} to all rows")
+    results = iter(_run(jobs, said, n_jobs))
     trained, scores = [], []
     for task in tasks:
         if task.is_frozen:
@@ -103,13 +119,32 @@ def train_pairs(
     tasks: Sequence[Task], folds: Sequence[Fold], classes: Classes, n_jobs: int | None
 ) -> list[tuple[list[Any], list[Floats]]]:
     """For each fold, the classifiers fitted to its training rows, and their test rows' scores."""
-    jobs = [(task, fold, classes) for fold in folds for task in tasks]
-    results = iter(Parallel(n_jobs=n_jobs)(delayed(Task.fit_and_score)(*job) for job in jobs))
+    jobs: list[tuple[Any, ...]] = []
+    said: list[str] = []
+    for i, fold in enumerate(folds, start=1):
+        for task in tasks:
+            jobs.append((Task.fit_and_score, task, fold, classes))
+            said.append(f"scored fold {i} of {len(folds)} with {task.name}")
+    results = iter(_run(jobs, said, n_jobs))
     pairs = []
     for _ in folds:
         fitted, scores = zip(*(next(results) for _ in tasks), strict=True)
         pairs.append((list(fitted), list(scores)))
     return pairs
+
+
+def _run(jobs: Sequence[tuple[Any, ...]], said: Sequence[str], n_jobs: int | None) -> list[Any]:
+    """Run jobs as joblib is configured, and tell of each as it is done."""
+    backend, _ = get_active_backend()
+    return_as = "generator" if backend.supports_return_generator else "list"
+    results: list[Any] = []
+    with progress.stage(TRAINING) as training:
+        run = Parallel(n_jobs=n_jobs, return_as=return_as)
+        for result in run(delayed(job)(*given) for job, *given in jobs):
+            training.say(said[len(results)])
+            results.append(result)
+            training.reach(len(results) / len(jobs))
+    return results
 
 
 def _gather(parts: list[tuple[Rows, Floats]], n_rows: int) -> Floats:

@@ -14,9 +14,10 @@ from .. import _core
 from .._fitted.model import FittedModel
 from .._inputs.arrays import Floats, Indices
 from .._inputs.attributes import Attributes
+from .._running import progress
 from .._training.averaging import SMALLEST_REGION, candidate_names
-from .._training.engine import Tree
-from .._training.settings import Growth
+from .._training.engine import Tree, trees_grown
+from .._training.settings import GROWING, Growth
 from .chunk import Plan
 from .grower import GrowingTree, first_nodes, grow_trees
 from .held_out import HeldOutSums, PredictHeldOut
@@ -74,7 +75,9 @@ class HistogramEngine:
         plan = self._plan
         for criterion in criteria:
             limits = self._limits(criterion)
-            trees, pool = grow_trees(self._pool, plan, limits)
+            with progress.stage(GROWING / len(criteria)) as growing:
+                trees, pool = grow_trees(self._pool, plan, limits, growing.reach)
+                growing.say(trees_grown(trees))
             held_out = [0.0, *self._weights[:-1]]
             in_core = [tree.in_core(plan, w) for tree, w in zip(trees, held_out, strict=True)]
             smallest = max(SMALLEST_REGION, math.ceil(limits.min_samples_split))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -116,20 +118,37 @@ class GrowingTree:
 
 
 def grow_trees(
-    pool: Pool[Nodes], plan: Plan, limits: Limits
+    pool: Pool[Nodes], plan: Plan, limits: Limits, tell: Callable[[float], None]
 ) -> tuple[list[GrowingTree], Pool[Nodes]]:
     """Grow trees on all rows, the first one, and on those of each fold.
+
+    `tell` is told about how much of the work is done, level by level.
 
     The pool, whose rows must be in the roots, is returned with the rows in the leaves.
     """
     trees = [GrowingTree(plan.scale.n_parameters) for _ in range(plan.n_trees)]
-    level = [(t, tree.add_leaf(-1)) for t, tree in enumerate(trees)]
+    roots = level = [(t, tree.add_leaf(-1)) for t, tree in enumerate(trees)]
     while level:
         _fit_level(pool, plan, limits, trees, level)
         level = _split_level(pool, plan, limits, trees, level)
+        tell(1.0 - _levels_left(trees, level, limits) / _levels_left(trees, roots, limits))
         if level:
             pool = pool.advance(_route_of(trees))
     return trees, pool
+
+
+def _levels_left(trees: list[GrowingTree], level: list[Place], limits: Limits) -> float:
+    """About how many levels the rows of some nodes have to go through yet, added up over rows.
+
+    A node is as large as its part of the parent, and each level halves it.
+    """
+    left = 0.0
+    for t, node in level:
+        tree = trees[t]
+        parent = tree.parent[node]
+        n_rows = tree.n_rows[0] if parent < 0 else tree.n_rows[parent] / tree.n_children[parent]
+        left += n_rows * math.log2(max(2.0, 2.0 * n_rows / limits.min_samples_split))
+    return left
 
 
 def _fit_level(

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from joblib import Parallel, delayed
 
 from .._fitted.fingerprint import Fingerprint
 from .._inputs.arrays import Labels
@@ -30,11 +29,13 @@ from .._inputs.hashing import SmallestHashes
 from .._inputs.indexing import count_rows, take_rows
 from .._inputs.tables import read_table
 from .._inputs.training_rows import TrainingRows
+from .._running.threads import count_threads, run_in_threads
 from .._training.settings import Growth, Settings
+from .chunk import Chunk
 from .engine import HistogramEngine
 from .pool import LocalPool
 from .prepare import Part, Sample, bin_rows, make_plan, sample_rows
-from .summaries import merge_summaries
+from .summaries import TableSummary, merge_summaries
 
 # Rows of a chunk: enough that the sums over them are small in comparison, and not so many that
 # what is made of them on the way takes much memory; but several chunks, for the threads.
@@ -56,18 +57,23 @@ def make_histogram_engine(
 ) -> tuple[HistogramEngine, Fingerprint]:
     """Put the rows of a table into bins, a chunk at a time; return an engine and a fingerprint."""
     n_folds, fold_of = _deal_folds(rows, settings, cv, random_state)
-    run = Parallel(n_jobs=n_jobs, require="sharedmem")
+    n_threads = count_threads(n_jobs)
     parts = _divide(X, rows, _chunk_size(len(rows.labels)))
     first = np.cumsum([0, *map(len, parts)]).tolist()
     numbered = list(zip(parts, first[:-1], strict=True))
     kind = rows.kind
-    summaries = run(
-        delayed(part.summarise)(categorical_features, growth.max_bins) for part in parts
-    )
-    summary = merge_summaries(summaries)
+
+    def summarise(part: Part) -> TableSummary:
+        return part.summarise(categorical_features, growth.max_bins)
+
+    summary = merge_summaries(run_in_threads(summarise, parts, n_threads))
     summary.warn(identifiers)
     known = summary.attributes(identifiers)
-    samples = run(delayed(sample_rows)(part, begin, first[-1], known) for part, begin in numbered)
+
+    def sample(numbered: tuple[Part, int]) -> Sample:
+        return sample_rows(*numbered, first[-1], known)
+
+    samples = run_in_threads(sample, numbered, n_threads)
     plan, attributes = make_plan(
         reduce(Sample.merge, samples),
         summary,
@@ -78,10 +84,12 @@ def make_histogram_engine(
         largest_weight=1.0 if rows.weights is None else float(rows.weights.max()),
         scoring=settings.scoring,
     )
-    binned = run(
-        delayed(bin_rows)(part, attributes, plan.bins, kind, fold_of(begin, len(part)))
-        for part, begin in numbered
-    )
+
+    def put_into_bins(numbered: tuple[Part, int]) -> tuple[Chunk, SmallestHashes]:
+        part, begin = numbered
+        return bin_rows(part, attributes, plan.bins, kind, fold_of(begin, len(part)))
+
+    binned = run_in_threads(put_into_bins, numbered, n_threads)
     smallest = reduce(SmallestHashes.merge, (few for _, few in binned))
     pool = LocalPool(plan, [chunk for chunk, _ in binned], [None] * len(binned), n_jobs)
     return HistogramEngine(pool, plan, attributes, growth), Fingerprint.of_smallest(smallest)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from joblib import effective_n_jobs
 
+from .._running.threads import count_threads, run_in_threads
 from .chunk import Chunk, Plan
 
 Wholes: TypeAlias = npt.NDArray[np.int64]
 State = TypeVar("State")
 Next = TypeVar("Next")
 Result = TypeVar("Result")
-Item = TypeVar("Item")
 StateIn = TypeVar("StateIn", contravariant=True)
 NextOut = TypeVar("NextOut", covariant=True)
 ResultOut = TypeVar("ResultOut", covariant=True)
@@ -71,7 +69,7 @@ class LocalPool(Pool[State]):
     ) -> None:
         self.plan = plan
         self._chunks = list(zip(chunks, states, strict=True))
-        self._n_threads = min(effective_n_jobs(n_jobs), len(chunks))
+        self._n_threads = min(count_threads(n_jobs), len(chunks))
 
     def advance(self, step: Step[State, Next]) -> LocalPool[Next]:
         """Return the same chunks with their next states."""
@@ -93,17 +91,3 @@ class LocalPool(Pool[State]):
         for other in others:
             total += other
         return query.finish(self.plan, total)
-
-
-def run_in_threads(
-    function: Callable[[Item], Result], items: Sequence[Item], n_threads: int
-) -> list[Result]:
-    """Call a function for each item.
-
-    Not with joblib's threads, which are waited for in steps of ten milliseconds: there are
-    hundreds of queries, and most of them are answered sooner.
-    """
-    if n_threads == 1:
-        return [function(item) for item in items]
-    with ThreadPoolExecutor(n_threads) as executor:
-        return list(executor.map(function, items))

@@ -74,6 +74,12 @@ def check_jobs(n_jobs: Any) -> None:
         )
 
 
+def check_verbose(verbose: Any) -> None:
+    """Check how much a fit tells: 0 or False for nothing, more for one line a stage."""
+    if not isinstance(verbose, bool):
+        check_count("verbose", verbose, 0, "True, False or ")
+
+
 def check_flag(name: str, value: Any) -> bool:
     """Check that a value is True or False."""
     if not isinstance(value, bool | np.bool_):

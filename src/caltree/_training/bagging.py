@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import closing
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from joblib import Parallel, delayed
 
 from .. import _core
 from .._fitted.model import FittedModel
 from .._fitted.selection import UNCALIBRATED, Selection
 from .._inputs.arrays import Floats
 from .._inputs.groups import GroupNumbers
+from .._running import progress
+from .._running.threads import count_threads, in_order
 from .averaging import best_weights, size_name
 from .dataset import Dataset
 from .do_no_harm import leave_uncalibrated_if_in_doubt, make_selection
 from .engine import Tree
 from .held_out import HeldOutRows
-from .settings import depth_limit
+from .settings import AVERAGING, GROWING, JUDGING, depth_limit
 
 # The numbers of rows below which a node may be left whole; the first leaves the root.
 SIZES = np.array([np.inf, 960.0, 240.0, 60.0, 16.0, 4.0])
 # Every other tree may split on the scores, too.
 _KINDS = ("", ", splits on scores too")
+
+# A tree, the rows it did not see, and its predictions of them at each size.
+_Bagged: TypeAlias = tuple[_core.Structure, _core.FittedNodes, npt.NDArray[np.uint32], Floats]
 
 
 @dataclass(frozen=True)
@@ -65,13 +71,19 @@ def fit_forest(
     sums = _OutOfBagSums(dataset)
     trees: list[Tree] = []
     # In their order, whichever is done first, so that sums do not depend on the threads.
-    for number, (structure, models, rows, predictions) in enumerate(
-        _grow_trees(dataset, settings, n_jobs, groups)
+    with (
+        progress.stage(GROWING) as growing,
+        closing(_grow_trees(dataset, settings, n_jobs, groups)) as grown,
     ):
-        sums.add(number % 2, rows, predictions)
-        trees.append((structure, models))
-    held_out = sums.held_out(settings)
-    weights, selection = _choose_weights(held_out, dataset, settings)
+        for number, (structure, models, rows, predictions) in enumerate(grown):
+            sums.add(number % 2, rows, predictions)
+            trees.append((structure, models))
+            _tell(growing, len(trees), len(settings.seeds))
+    with progress.stage(JUDGING + AVERAGING) as averaging:
+        held_out = sums.held_out(settings)
+        weights, selection = _choose_weights(held_out, dataset, settings)
+        if selection is not None:
+            averaging.say(f"averaged {weights.size} sizes of trees (chosen: {selection.chosen})")
     n_trees = np.array([(len(trees) + 1) // 2, len(trees) // 2])
     per_tree = np.hstack([weights / np.maximum(n_trees, 1)[:, np.newaxis], np.zeros((2, 1))])
     finished = [
@@ -81,14 +93,22 @@ def fit_forest(
     return FittedForest(dataset.model(finished), selection)
 
 
+def _tell(growing: progress.Stage, n_grown: int, n_trees: int) -> None:
+    """Tell of every tree, in words of every tenth of them."""
+    growing.reach(n_grown / n_trees)
+    if n_grown * 10 // n_trees > (n_grown - 1) * 10 // n_trees:
+        growing.say(f"grew {n_grown} of {n_trees} trees")
+
+
 def _grow_trees(
     dataset: Dataset, settings: ForestSettings, n_jobs: int | None, groups: GroupNumbers | None
-) -> Any:
+) -> Generator[_Bagged]:
     training = _core.ShrunkenTraining(dataset.core, dataset.offset, settings.max_bins, False)
 
-    def grow(number: int, seed: int) -> tuple[_core.Structure, _core.FittedNodes, Any, Floats]:
+    def grow(numbered: tuple[int, int]) -> _Bagged:
+        number, seed = numbered
         return training.bagged(
-            seed,
+            int(seed),
             number % 2 == 1,
             settings.l2_regularization,
             SIZES,
@@ -98,8 +118,7 @@ def _grow_trees(
             groups,
         )
 
-    run = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")
-    return run(delayed(grow)(number, int(seed)) for number, seed in enumerate(settings.seeds))
+    return in_order(grow, enumerate(settings.seeds), count_threads(n_jobs))
 
 
 class _OutOfBagSums:

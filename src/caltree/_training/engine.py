@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Sized
 from typing import Any, Protocol, TypeAlias
 
 from .. import _core
@@ -11,6 +11,11 @@ from .._inputs.arrays import Floats
 from .held_out import HeldOut
 
 Tree: TypeAlias = tuple[_core.Structure, _core.FittedNodes]
+
+
+def trees_grown(trees: Sequence[Sized]) -> str:
+    """Say how many trees were grown, and how large they are together."""
+    return f"grew {len(trees)} trees of {sum(map(len, trees)):,} nodes"
 
 
 class GrownTrees(Protocol):

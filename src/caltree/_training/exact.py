@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from .. import _core
 from .._fitted.model import FittedModel
 from .._inputs.arrays import Floats
 from .._inputs.folds import Fold, Rows
+from .._running import progress
+from .._running.threads import count_threads, run_in_threads
 from .averaging import SMALLEST_REGION, candidate_names
 from .dataset import Dataset
-from .engine import Tree
+from .engine import Tree, trees_grown
 from .held_out import HeldOutRows
-from .settings import Growth
+from .settings import GROWING, Growth
 
 _NO_ROWS: Rows = np.empty(0, dtype=np.uint32)
 
@@ -58,7 +59,8 @@ class ExactEngine:
         )
         sizes = (growth.min_samples_split, growth.min_samples_leaf, growth.depth)
 
-        def grow(criterion: str, rows: Rows, held_out: Rows) -> Tree:
+        def grow(job: tuple[str, Fold]) -> Tree:
+            criterion, (rows, held_out) = job
             by_class = criterion == "gain_ratio"
             return training.grow(
                 rows,
@@ -70,9 +72,10 @@ class ExactEngine:
             )
 
         parts = all_and_folds(len(dataset.labels), self.folds)
-        run = Parallel(n_jobs=self._n_jobs, require="sharedmem")
-        jobs = (delayed(grow)(criterion, *part) for criterion in criteria for part in parts)
-        trees = list(run(jobs))
+        jobs = [(criterion, part) for criterion in criteria for part in parts]
+        with progress.stage(GROWING) as growing:
+            trees = run_in_threads(grow, jobs, count_threads(self._n_jobs), growing.reach)
+            growing.say(trees_grown([structure for structure, _ in trees]))
         for k, criterion in enumerate(criteria):
             whole, *of_folds = trees[k * len(parts) : (k + 1) * len(parts)]
             yield TreesOnRows(criterion, whole, of_folds, dataset, self.folds, self._scoring)

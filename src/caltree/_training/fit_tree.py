@@ -11,12 +11,13 @@ from .. import _core
 from .._fitted.model import FittedModel
 from .._fitted.selection import Selection
 from .._inputs.arrays import Floats
+from .._running import progress
 from .averaging import best_weights, region_sizes
 from .do_no_harm import leave_uncalibrated_if_in_doubt, make_selection, simplest_average
 from .engine import Engine, GrownTrees, Tree
 from .held_out import HeldOut
 from .pruning import Pruning, choose_pruning
-from .settings import Settings
+from .settings import AVERAGING, JUDGING, Settings
 
 
 @dataclass(frozen=True)
@@ -34,9 +35,16 @@ class FittedTree:
 
 def fit_tree(engine: Engine, settings: Settings) -> FittedTree:
     """Grow, prune and average a tree, or leave scores uncalibrated, as held-out rows advise."""
-    tried = [_judge(grown, engine, settings) for grown in engine.grow(settings.criteria)]
+    tried = []
+    for grown in engine.grow(settings.criteria):
+        with progress.stage(JUDGING / len(settings.criteria)) as judging:
+            tried.append(_judge(grown, engine, settings))
+            judging.say(f"pruned the trees that split by {grown.criterion}")
     best = min(tried, key=lambda one: one.loss)
-    weights, selection = _choose_weights(best.held_out, settings)
+    with progress.stage(AVERAGING) as averaging:
+        weights, selection = _choose_weights(best.held_out, settings)
+        if selection is not None:
+            averaging.say(f"averaged {len(weights)} candidates (chosen: {selection.chosen})")
     # The uncalibrated probabilities, which may come first, have no place in the tree.
     of_sizes = weights[len(weights) - len(best.sizes) - 1 :]
     tree = _core.collapse_tree(*best.tree, best.pruning.alpha, best.sizes, of_sizes)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from joblib import Parallel, delayed
 
 from .. import _core
 from .._fitted.model import FittedModel
 from .._inputs.arrays import Floats
 from .._inputs.folds import Fold
+from .._running import progress
+from .._running.threads import count_threads, run_in_threads
 from .dataset import Dataset
+from .engine import trees_grown
 from .exact import TreesOnRows, all_and_folds
+from .settings import GROWING
 
 # How far beyond its own stopping point a fold's boosting runs ahead: the sums over folds may want
 # a few iterations more than the fold alone.
@@ -59,7 +63,7 @@ class PublishedEngine:
         self._folds = folds
         self._boosting = boosting
         self._prunes = prunes
-        self._run = Parallel(n_jobs=n_jobs, require="sharedmem")
+        self._n_threads = count_threads(n_jobs)
         self.iterations = 0
         """Once trees are grown, their number of iterations; 0 if every node chose for itself."""
         self.iteration_rmse: Floats | None = None
@@ -82,8 +86,10 @@ class PublishedEngine:
         parts = all_and_folds(len(self._dataset.labels), of_folds)
         structures = self._grow_structures_and_choose_iterations([rows for rows, _ in parts])
         n_folds = max(len(self._folds), 2)
-        models = self._run(
-            delayed(_core.fit_models)(
+
+        def fit_models(given: tuple[_core.Structure, Fold]) -> _core.FittedNodes:
+            structure, part = given
+            return _core.fit_models(
                 core,
                 structure,
                 *part,
@@ -94,8 +100,11 @@ class PublishedEngine:
                 boosting.frequencies,
                 len(part[1]) == 0,  # the trees of the folds predict nothing
             )
-            for structure, part in zip(structures, parts, strict=True)
-        )
+
+        given = list(zip(structures, parts, strict=True))
+        with progress.stage(GROWING / 2) as fitting:
+            models = run_in_threads(fit_models, given, self._n_threads, fitting.reach)
+            fitting.say(f"fitted their node models by {self.iterations} iterations")
         whole, *others = zip(structures, models, strict=True)
         yield TreesOnRows(criterion, whole, others, self._dataset, of_folds, "rmse")
 
@@ -110,12 +119,15 @@ class PublishedEngine:
         chooses = boosting.iterations is None
         paths = [_core.boosting_path(core, *fold) for fold in self._folds] if chooses else []
         sizes = (boosting.min_samples_split, boosting.min_samples_leaf, boosting.max_depth)
-        jobs = [delayed(_core.grow)(core, some, *sizes) for some in rows]
-        jobs += [delayed(path.run_ahead)(boosting.max_iterations, _RUN_AHEAD) for path in paths]
-        structures = self._run(jobs)[: len(rows)]
+        jobs: list[Callable[[], Any]] = [partial(_core.grow, core, some, *sizes) for some in rows]
+        jobs += [partial(path.run_ahead, boosting.max_iterations, _RUN_AHEAD) for path in paths]
+        with progress.stage(GROWING / 2) as growing:
+            done = run_in_threads(lambda job: job(), jobs, self._n_threads, growing.reach)
+            structures = done[: len(rows)]
+            growing.say(trees_grown(structures))
         if boosting.iterations is not None:
             self.iterations = boosting.iterations
         else:
             self.iterations, sums = _core.choose_iterations(paths, boosting.max_iterations)
             self.iteration_rmse = sums / len(paths)
-        return list(structures)
+        return structures

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+# The shares of the time of a fit that its stages take, about; see `_running.progress`.
+READING, GROWING, JUDGING, AVERAGING = 0.1, 0.7, 0.15, 0.05
+
 # The depth of a tree without a limit, as the core wants it.
 _NO_LIMIT = 2**31
 

@@ -171,7 +171,7 @@ class Request:
 def carry_out(request: Request) -> None:
     """Read, fit, write, and say what was done."""
     from .io.sources import open_source
-    from .progress import busy
+    from .progress import fit_bar
 
     check_target(request.out, request.table)
     if request.report is not None:
@@ -184,7 +184,7 @@ def carry_out(request: Request) -> None:
     # A calibrator without attributes has no folds either.
     has_folds = fitted_to.groups is not None and columns.attributes
     named_groups = {"groups": fitted_to.groups} if has_folds else {}
-    with busy("Fitting ...", quiet=request.quiet), working(f"fit to {source.name}"):
+    with fit_bar("fitting", quiet=request.quiet), working(f"fit to {source.name}"):
         calibrator.fit(
             fitted_to.table,
             fitted_to.y,

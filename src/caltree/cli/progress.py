@@ -6,7 +6,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from .._running.progress import showing
 
 
 @contextmanager
@@ -24,6 +33,24 @@ def progress(what: str, n_rows: int | None, *, quiet: bool) -> Iterator[Callable
     with Progress(*columns, console=console, disable=quiet or not console.is_terminal) as bar:
         task = bar.add_task(what, total=n_rows)
         yield lambda n: bar.update(task, advance=n)
+
+
+@contextmanager
+def fit_bar(what: str, *, quiet: bool) -> Iterator[None]:
+    """A bar of the share of a fit that is done, and the time left. Silent unless on a terminal."""
+    console = Console(stderr=True)
+    columns = [
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(),
+    ]
+    with Progress(*columns, console=console, disable=quiet or not console.is_terminal) as bar:
+        task = bar.add_task(what, total=1.0)
+        with showing(lambda share: bar.update(task, completed=share)):
+            yield
 
 
 @contextmanager

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Generator, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from joblib import cpu_count
 
 from .._inputs.unseen import Unseen
+from .._running.threads import in_order
 from .columns import Columns
 from .errors import CommandError
 from .io.formats import Format
@@ -24,9 +22,6 @@ from .models import Model
 from .progress import progress
 
 _MOST_THREADS = 4  # one thread reads and writes, and that does not keep more of them busy
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 
 @dataclass
@@ -69,7 +64,7 @@ def calibrate(
     _check_new_names(names, source)
     if "n_jobs" in model.calibrator.get_params():
         model.calibrator.set_params(n_jobs=1)  # the batches are shared out already
-    counts = Counts()
+    counts, n_threads = Counts(), n_jobs or _n_threads()
     with open_sink(out, target) as sink:
         retype = source.is_text and sink.is_typed
 
@@ -78,30 +73,13 @@ def calibrate(
 
         with (
             progress("calibrating", source.n_rows, quiet=quiet) as advance,
-            closing(in_order(work, source.rows(), n_jobs or _n_threads())) as batches,
+            closing(in_order(work, source.rows(), n_threads, n_ahead=n_threads)) as batches,
         ):
             for batch, new in batches:
                 sink.write(batch)
                 counts.add(batch.column(names[0]), new)
                 advance(batch.num_rows)
     return counts
-
-
-def in_order(
-    function: Callable[[Item], Result], items: Iterable[Item], n_threads: int
-) -> Generator[Result]:
-    """Results of a function in the order of the items, a few of which are in work at a time."""
-    pool = ThreadPoolExecutor(n_threads)
-    pending: deque[Future[Result]] = deque()
-    try:
-        for item in items:
-            pending.append(pool.submit(function, item))
-            if len(pending) > n_threads:
-                yield pending.popleft().result()
-        while pending:
-            yield pending.popleft().result()
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 def _n_threads() -> int:

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 from dask.base import is_dask_collection
 from dask.delayed import Delayed
-from distributed import Client
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -30,6 +29,7 @@ from .._inputs.hashing import SmallestHashes
 from .._inputs.indexing import Columns, take_rows
 from .._inputs.parameters import check_choice, check_count
 from .._inputs.scores import ScoreType
+from .._running import progress
 from .collections import (
     align,
     current_client,
@@ -42,6 +42,7 @@ from .collections import (
 from .pool import merge
 from .preparing import look_at_all, merge_smallest
 from .scoring import FoldedRows, lazy_scores, local_classifier, refuse_ordinary
+from .tasks import Tasks
 from .tree import CalibrationTree
 
 # Rows are only counted here, and what they hold is but glanced at.
@@ -74,6 +75,9 @@ class CalibratedClassifier(CalibratedClassifierBase):
     attributes : list of names or indices, boolean mask, slice or callable, optional
         The columns of `X` that the calibrator sees; all by default. A callable is given a table
         without rows.
+    verbose : int, default=0
+        1 prints one line for every fold and for the calibrator, with the time; the calibrator
+        prints its own stages if it is verbose itself, as the default one then is.
 
     Attributes
     ----------
@@ -100,8 +104,7 @@ class CalibratedClassifier(CalibratedClassifierBase):
     Examples
     --------
     >>> import dask.array as da
-    >>> from distributed import Client
-    >>> from sklearn.frozen import FrozenEstimator
+    >>>     >>> from sklearn.frozen import FrozenEstimator
     >>> from sklearn.naive_bayes import GaussianNB
     >>> from caltree.dask import CalibratedClassifier
     >>> random = da.random.default_rng(0)
@@ -123,12 +126,14 @@ class CalibratedClassifier(CalibratedClassifierBase):
         cv: Any = 5,
         response_method: Literal["auto", "predict_proba", "decision_function"] = "auto",
         attributes: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.estimator = estimator
         self.calibrator = calibrator
         self.cv = cv
         self.response_method = response_method
         self.attributes = attributes
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the calibrator to out-of-fold scores, and the classifier to all rows.
@@ -153,36 +158,39 @@ class CalibratedClassifier(CalibratedClassifierBase):
         given = align(X=X, y=y, sample_weight=sample_weight)
         parts = partitions(**given)
         X, y, sample_weight = given["X"], given["y"], given.get("sample_weight")
-        client = current_client()
-        columns = Columns.choose(_without_rows(X), self.attributes)
-        to_train = {} if is_frozen(self.estimator) else estimators
-        params, _ = route_metadata(self, to_train, sample_weight, None, {})
-        weighting = calibrator_weights(calibrator, sample_weight)
-        # That the calibrator can read the attributes is seen as well.
-        seen = {**parts, "X": partitions(X=_take_columns(columns, X))["X"]}
-        known = look_at_all(client, seen, None, _FEW_BINS, "auto")
-        classes = all_classes(known.classes, () if to_train else (self.estimator,))
-        refuse_pairwise_margins(estimators.values(), methods, len(classes))
-        present = present_classes(classes, known.classes)
-        if to_train:
-            check_folds(self.cv, known.n_rows)
-        if sample_weight is not None:
-            X, y, sample_weight = _of_positive_weight(parts, given, known.counts)
+        with Tasks(current_client()) as tasks, progress.fitting(self, self.verbose):
+            columns = Columns.choose(_without_rows(X), self.attributes)
+            to_train = {} if is_frozen(self.estimator) else estimators
+            params, _ = route_metadata(self, to_train, sample_weight, None, {})
+            weighting = calibrator_weights(calibrator, sample_weight)
+            # That the calibrator can read the attributes is seen as well.
+            seen = {**parts, "X": partitions(X=_take_columns(columns, X))["X"]}
+            known = look_at_all(tasks, seen, None, _FEW_BINS, "auto")
+            classes = all_classes(known.classes, () if to_train else (self.estimator,))
+            refuse_pairwise_margins(estimators.values(), methods, len(classes))
+            present = present_classes(classes, known.classes)
+            if to_train:
+                check_folds(self.cv, known.n_rows)
+            if sample_weight is not None:
+                X, y, sample_weight = _of_positive_weight(parts, given, known.counts)
 
-        if to_train:
-            own_weights = dict.fromkeys(params["estimator"], sample_weight)
-            rows = FoldedRows(client, X, y, own_weights, known.counts, self.cv)
-            pieces = rows.scores(self.estimator, classes, method)
-            trained = clone(self.estimator).fit(X, y, **own_weights)
-        else:
-            trained = self.estimator
-            pieces = lazy_scores(trained, X, classes, method)
-        pieces = _of_present(pieces, present, len(classes), kind)
-        # The calibrator reads them several times, and they are small.
-        scores = join_parts(client.persist(pieces), [(count, math.nan) for count in known.counts])
-        weights = dict.fromkeys(weighting, sample_weight)
-        calibrator.fit(_take_columns(columns, X), y, scores=scores, **weights)
-        fingerprint = _fingerprint(client, X, y, classes)
+            if to_train:
+                own_weights = dict.fromkeys(params["estimator"], sample_weight)
+                rows = FoldedRows(tasks, X, y, own_weights, known.counts, self.cv)
+                pieces = rows.scores(self.estimator, classes, method)
+                trained = clone(self.estimator).fit(X, y, **own_weights)
+            else:
+                trained = self.estimator
+                pieces = lazy_scores(trained, X, classes, method)
+            pieces = _of_present(pieces, present, len(classes), kind)
+            # The calibrator reads them several times, and they are small.
+            scores = join_parts(
+                tasks.persist(pieces), [(count, math.nan) for count in known.counts]
+            )
+            weights = dict.fromkeys(weighting, sample_weight)
+            with self._calibrating(calibrator):
+                calibrator.fit(_take_columns(columns, X), y, scores=scores, **weights)
+            fingerprint = _fingerprint(tasks, X, y, classes)
         self.classes_ = classes
         self.estimator_ = trained
         self.calibrator_ = calibrator
@@ -265,7 +273,7 @@ class CalibratedClassifier(CalibratedClassifierBase):
 
     def _named_calibrator(self, name: str) -> Calibrator:
         check_choice("calibrator", name, ("tree",))
-        return CalibrationTree()
+        return CalibrationTree(verbose=self.verbose)
 
     def _check_calibrator(self, kind: ScoreType) -> Any:
         calibrator = super()._check_calibrator(kind)
@@ -320,12 +328,12 @@ def _take_scores(
     return take_classes(scores, present, n_classes, kind) if len(scores) else scores[:, present]
 
 
-def _fingerprint(client: Client, X: Any, y: Any, classes: Classes) -> Fingerprint | None:
+def _fingerprint(tasks: Tasks, X: Any, y: Any, classes: Classes) -> Fingerprint | None:
     """The fingerprint of the kept rows, without their scores, which differ between folds."""
     take = dask.delayed(_smallest)
     rows = zip_rows(partitions(X=X, y=y), "X", "y")
-    found = client.compute([take(*some, classes) for some in rows])
-    smallest: SmallestHashes | None = merge(client, found, merge_smallest).result()
+    found = tasks.compute([take(*some, classes) for some in rows])
+    smallest: SmallestHashes | None = merge(tasks, found, merge_smallest).result()
     return None if smallest is None else Fingerprint.of_smallest(smallest)
 
 

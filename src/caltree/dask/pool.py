@@ -13,10 +13,11 @@ from dataclasses import fields
 from typing import Any, TypeAlias
 
 from dask.sizeof import sizeof
-from distributed import Client, Future, wait
+from distributed import Future, wait
 
 from .._histogram.chunk import Chunk, Plan
 from .._histogram.pool import Next, Pool, Query, Result, State, Step, Wholes, add_up
+from .tasks import Tasks
 
 Group: TypeAlias = tuple[Chunk, ...]
 
@@ -39,84 +40,83 @@ class DaskPool(Pool[State]):
     """Chunks on the workers of a cluster, with the plan that they were made by."""
 
     def __init__(
-        self, client: Client, plan: Future, groups: Sequence[Future], states: Sequence[Any]
+        self, tasks: Tasks, plan: Future, groups: Sequence[Future], states: Sequence[Any]
     ) -> None:
-        self._client = client
+        self._tasks = tasks
         self._plan = plan
         self._groups = groups
         self._states = states
 
     @classmethod
-    def of_chunks(cls, client: Client, plan: Future, chunks: Sequence[Future]) -> DaskPool[None]:
+    def of_chunks(cls, tasks: Tasks, plan: Future, chunks: Sequence[Future]) -> DaskPool[None]:
         """Group the chunks of each worker; they have no states yet."""
-        groups = _group_by_worker(client, chunks)
-        return DaskPool(client, plan, groups, [None] * len(groups))
+        groups = _group_by_worker(tasks, chunks)
+        return DaskPool(tasks, plan, groups, [None] * len(groups))
 
     def advance(self, step: Step[State, Next]) -> DaskPool[Next]:
         """Return the same chunks with their next states."""
         states = self._map(_advance, self._send(step))
-        return DaskPool(self._client, self._plan, self._groups, states)
+        return DaskPool(self._tasks, self._plan, self._groups, states)
 
     def total(self, query: Query[State, Result]) -> Result:
         """Return the result of a query over all chunks."""
         sent = self._send(query)
-        sums = merge_down(self._client, self._map(_add_up, sent), _sum)
-        result = self._client.submit(_finish, sent, self._plan, *sums, pure=False)
+        sums = merge_down(self._tasks, self._map(_add_up, sent), _sum)
+        result = self._tasks.submit(_finish, sent, self._plan, *sums)
         found: Result = result.result()
         return found
 
     def _map(self, function: Callable[..., Any], sent: Any) -> list[Future]:
         """Call a function for every group."""
-        futures: list[Future] = self._client.map(
-            function, self._groups, self._states, pure=False, sent=sent, plan=self._plan
+        futures: list[Future] = self._tasks.map(
+            function, self._groups, self._states, sent=sent, plan=self._plan
         )
         return futures
 
     def _send(self, value: Any) -> Any:
         """Return a step or query as it goes to the groups."""
         small = len(pickle.dumps(value)) <= _MOST_BYTES_ALONG
-        return value if small else hold(self._client, value)
+        return value if small else hold(self._tasks, value)
 
 
-def hold(client: Client, value: Any) -> Future:
+def hold(tasks: Tasks, value: Any) -> Future:
     """Return a value that a task holds: were it scattered, it could be lost."""
-    return client.submit(_same, value, pure=False)
+    return tasks.submit(_same, value)
 
 
-def merge(client: Client, answers: Sequence[Future], function: Callable[..., Any]) -> Future:
+def merge(tasks: Tasks, answers: Sequence[Future], function: Callable[..., Any]) -> Future:
     """Merge several answers by a function, some at a time, wherever they are."""
-    return client.submit(function, *merge_down(client, answers, function), pure=False)
+    return tasks.submit(function, *merge_down(tasks, answers, function))
 
 
 def merge_down(
-    client: Client, answers: Sequence[Future], function: Callable[..., Any]
+    tasks: Tasks, answers: Sequence[Future], function: Callable[..., Any]
 ) -> list[Future]:
     """Merge answers until few enough are left to merge at once."""
     left = list(answers)
     while len(left) > _AT_ONCE:
         left = [
-            client.submit(function, *left[begin : begin + _AT_ONCE], pure=False)
+            tasks.submit(function, *left[begin : begin + _AT_ONCE])
             for begin in range(0, len(left), _AT_ONCE)
         ]
     return left
 
 
-def _group_by_worker(client: Client, chunks: Sequence[Future]) -> list[Future]:
+def _group_by_worker(tasks: Tasks, chunks: Sequence[Future]) -> list[Future]:
     """Return the chunks of each worker, in as many groups as it has threads."""
     wait(chunks)
-    where = client.who_has(list(chunks))
+    where = tasks.client.who_has(list(chunks))
     of_worker: dict[str, list[Future]] = {}
     for chunk in chunks:
         holders = where.get(chunk.key) or ("",)
         of_worker.setdefault(sorted(holders)[0], []).append(chunk)
-    threads = client.nthreads()
+    threads = tasks.client.nthreads()
     groups = []
     for worker, some in sorted(of_worker.items()):
         n_groups = min(len(some), threads.get(worker, 1))
         near = {"workers": [worker], "allow_other_workers": True} if worker in threads else {}
         groups += [
-            client.submit(_group, *some[start::n_groups], pure=False, **near)
-            for start in range(n_groups)
+            tasks.submit(_group, *some[start::n_groups], **near) for start in range(n_groups)
         ]
     return groups
 

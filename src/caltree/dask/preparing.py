@@ -10,7 +10,6 @@ import dask
 import numpy as np
 import numpy.typing as npt
 from dask.delayed import Delayed
-from distributed import Client
 
 from .._histogram.chunk import Chunk, Plan
 from .._histogram.prepare import Part, Sample, bin_rows, make_plan, sample_rows
@@ -30,6 +29,7 @@ from .._inputs.labels import (
 from .._inputs.scores import ScoreKind, ScoreType, as_score_matrix, resolve_score_type
 from .collections import zip_rows
 from .pool import merge
+from .tasks import Tasks
 
 Given: TypeAlias = tuple[Any, Any, Any, Any]
 """Attributes, labels, scores and weights, or None, of a partition."""
@@ -121,7 +121,7 @@ def look(
 
 
 def look_at_all(
-    client: Client,
+    tasks: Tasks,
     parts: dict[str, list[Delayed]],
     categorical_features: Any,
     max_bins: int,
@@ -129,13 +129,13 @@ def look_at_all(
     identifiers: Identifiers = "keep",
 ) -> Known:
     """Learn the facts about all rows that are needed before they are put into bins."""
-    looked = client.compute(
+    looked = tasks.compute(
         [
             dask.delayed(look)(i, *rows, categorical_features, max_bins)
             for i, rows in enumerate(zip_rows(parts, "X", "y", "sample_weight"))
         ]
     )
-    return Known.of(merge(client, looked, merge_seen).result(), score_type, identifiers)
+    return Known.of(merge(tasks, looked, merge_seen).result(), score_type, identifiers)
 
 
 def merge_seen(*seen: RowsSeen) -> RowsSeen:

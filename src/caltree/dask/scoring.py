@@ -11,15 +11,17 @@ import dask
 import numpy as np
 import numpy.typing as npt
 from dask.delayed import Delayed
-from distributed import Client
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
+from .._classifier.out_of_fold import TRAINING
 from .._classifier.response import Method, check_scores, class_scores
 from .._inputs.arrays import Classes, Floats
 from .._inputs.folds import hashed_folds
 from .._inputs.indexing import count_rows, take_rows
+from .._running import progress
 from .collections import partitions, rebuild
+from .tasks import Tasks
 
 Parts: TypeAlias = list[Delayed]
 
@@ -76,7 +78,7 @@ def _scores(partition: int, score: Callable[[Any], Floats], X: Any, n_classes: i
 class FoldedRows:
     """Rows of Dask collections, dealt into folds by their numbers."""
 
-    client: Client
+    tasks: Tasks
     X: Any
     y: Any
     weights: dict[str, Any]
@@ -92,14 +94,18 @@ class FoldedRows:
             dask.delayed(hashed_folds)(first, count, self.n_folds, self.n_folds, 0)
             for first, count in zip(firsts, self.counts, strict=True)
         ]
-        counted = self.client.compute([dask.delayed(_sizes)(fold, self.n_folds) for fold in deal])
-        sizes = np.array(self.client.gather(counted))
+        counted = self.tasks.compute([dask.delayed(_sizes)(fold, self.n_folds) for fold in deal])
+        sizes = np.array(self.tasks.client.gather(counted))
         by_fold = []
-        for number in np.flatnonzero(sizes.sum(axis=0)).tolist():
-            held = sizes[:, number]
-            fitted = self._fit(estimator, deal, number, np.subtract(self.counts, held))
-            held_out = self._some(self.X, deal, number, True, held)
-            by_fold.append(lazy_scores(fitted, held_out, classes, method))
+        with progress.stage(TRAINING) as training:
+            for number in np.flatnonzero(sizes.sum(axis=0)).tolist():
+                held = sizes[:, number]
+                fitted = self._fit(estimator, deal, number, np.subtract(self.counts, held))
+                held_out = self._some(self.X, deal, number, True, held)
+                by_fold.append(lazy_scores(fitted, held_out, classes, method))
+                training.say(
+                    f"fitted fold {number + 1} of {self.n_folds} by {type(estimator).__name__}"
+                )
         put = dask.delayed(_in_order)
         return [put(fold, list(parts)) for fold, *parts in zip(deal, *by_fold, strict=True)]
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 import dask
 import numpy as np
 from dask.base import is_dask_collection
-from distributed import Client, Future
+from distributed import Future
 from distributed.worker import warn
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,7 +20,9 @@ from .._inputs.folds import deal_by_number, folds_by_number
 from .._inputs.parameters import check_choice, check_count
 from .._inputs.scores import ON_BAD_ROWS
 from .._model_base import predict_and_count
+from .._running import progress
 from .._training.fit_tree import fit_tree
+from .._training.settings import READING
 from .collections import current_client, lazy_matrix, partitions, zip_rows
 from .pool import DaskPool, hold, merge
 from .preparing import (
@@ -32,6 +34,7 @@ from .preparing import (
     plan_of,
     sample_part,
 )
+from .tasks import Tasks
 
 
 class CalibrationTree(tree.CalibrationTree):
@@ -96,11 +99,21 @@ class CalibrationTree(tree.CalibrationTree):
                 "number alone; use caltree.CalibrationTree on a sample of the groups, or leave "
                 "groups out"
             )
-        settings = self._settings()
         parts = partitions(X=X, y=y, scores=scores, sample_weight=sample_weight)
-        client = current_client()
+        with Tasks(current_client()) as tasks, progress.fitting(self, self.verbose):
+            with progress.stage(READING) as reading:
+                engine, fitted_rows = self._bin_parts(tasks, parts)
+                reading.say(f"put the rows of {len(parts['X'])} partitions into bins")
+            self._set_fitted_tree(fit_tree(engine, self._settings()), fitted_rows)
+        return self
+
+    def _bin_parts(
+        self, tasks: Tasks, parts: dict[str, list[Any]]
+    ) -> tuple[HistogramEngine, FittedRows]:
+        """Put the rows into bins, wherever they are; return an engine, and facts to remember."""
+        settings = self._settings()
         known = look_at_all(
-            client,
+            tasks,
             parts,
             self.categorical_features,
             self.max_bins,
@@ -111,25 +124,22 @@ class CalibrationTree(tree.CalibrationTree):
         n_folds, fold_of = 0, folds_by_number(1, 0, 0)
         if settings.needs_folds:
             n_folds, fold_of = deal_by_number(self.cv, known.n_rows, self.random_state)
-        told = hold(client, known)
+        told = hold(tasks, known)
         given = _tasks(parts, known)
-        samples = client.compute([dask.delayed(sample_part)(i, rows, told) for i, rows in given])
-        sample = merge(client, samples, merge_samples)
-        planned = client.submit(plan_of, sample, told, n_folds, settings.scoring, pure=False)
-        binned = client.compute(
+        samples = tasks.compute([dask.delayed(sample_part)(i, rows, told) for i, rows in given])
+        sample = merge(tasks, samples, merge_samples)
+        planned = tasks.submit(plan_of, sample, told, n_folds, settings.scoring)
+        binned = tasks.compute(
             [dask.delayed(bin_part)(i, rows, told, planned, fold_of) for i, rows in given]
         )
-        smallest = merge(client, _each(client, binned, 1), merge_smallest)
-        pool = DaskPool.of_chunks(client, _each(client, [planned], 0)[0], _each(client, binned, 0))
+        smallest = merge(tasks, _each(tasks, binned, 1), merge_smallest)
+        pool = DaskPool.of_chunks(tasks, _each(tasks, [planned], 0)[0], _each(tasks, binned, 0))
         fingerprint = Fingerprint.of_smallest(smallest.result())
         plan, attributes, kind, n_scores = planned.result()
-        del binned, samples, sample
         engine = HistogramEngine(pool, plan, attributes, self._growth())
-        fitted_rows = FittedRows(
+        return engine, FittedRows(
             known.classes, kind.score_type, n_scores, known.n_rows, fingerprint
         )
-        self._set_fitted_tree(fit_tree(engine, settings), fitted_rows)
-        return self
 
     def predict_proba(
         self, X: Any, scores: Any, *, on_bad_rows: Literal["error", "nan"] = "error"
@@ -214,9 +224,8 @@ def _tasks(parts: dict[str, list[Any]], known: Known) -> list[tuple[int, tuple[A
     return [(i, some) for i, some in enumerate(rows) if known.counts[i] > 0]
 
 
-def _each(client: Client, several: list[Future], item: int) -> list[Future]:
-    items: list[Future] = client.map(itemgetter(item), several, pure=False)
-    return items
+def _each(tasks: Tasks, several: list[Future], item: int) -> list[Future]:
+    return tasks.map(itemgetter(item), several)
 
 
 def _probabilities(

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/released.hpp"
 #include "data/columns.hpp"
 #include "data/data.hpp"
 #include "tree/predict.hpp"
@@ -154,7 +155,7 @@ class Training {
         check_attributes(n_categories, fills);
         require(matrix.shape(0) < (std::size_t{1} << 31), "at most 2^31 - 1 rows");
         const Table table = table_of(matrix);
-        const nb::gil_scoped_release release;
+        const Released released;
         Columns columns;
         columns.n_rows = table.n_rows;
         for (std::size_t a = 0; a < table.n_columns; ++a) {

@@ -25,7 +25,7 @@ nb::object distinct_values(const Strided& values, std::size_t most) {
     require(most >= 1 && most <= most_bins, "between 1 and 65534 values");
     std::optional<std::vector<double>> found;
     {
-        const nb::gil_scoped_release release;
+        const Released released;
         found =
             with_numbers(values, [most](const auto& numbers) { return distinct(numbers, most); });
     }
@@ -48,7 +48,7 @@ void put_into_bins(const Strided& values, const Array<double>& cuts, std::size_t
     require(narrow || codes.dtype() == nb::dtype<std::uint16_t>(),
             "codes must have one or two bytes");
     require(!narrow || missing <= 255, "more bins than a byte can tell apart");
-    const nb::gil_scoped_release release;
+    const Released released;
     with_numbers(values, [&](const auto& numbers) {
         if (narrow) {
             bin_numbers(numbers, view(cuts), static_cast<std::uint8_t>(missing),

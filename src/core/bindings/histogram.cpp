@@ -71,7 +71,7 @@ class ChunkHandle {
         for (const std::int32_t count : n_bins_) {
             require(count >= 0 && static_cast<std::size_t>(count) <= most_bins, "too many bins");
         }
-        const nb::gil_scoped_release release;
+        const Released released;
         for (const Label label : chunk_.labels) require(label < n_classes, "an unknown class");
         check_numbers();
         check_codes();
@@ -175,7 +175,7 @@ nb::object sums(const ChunkHandle& rows, const RowMajor<Node>& nodes, const Indi
     Sight sight = sight_of(rows, centre, scale, per_state);
     std::vector<Whole> result;
     {
-        const nb::gil_scoped_release release;
+        const Released released;
         const Positions positions = positions_of(rows, nodes, first);
         const Slots slots = slots_of(first, of_node, parameters, sight);
         Summing summing(rows.chunk(), sight, units_of(units), log_loss, derivatives);
@@ -195,7 +195,7 @@ void histograms(const ChunkHandle& rows, const RowMajor<Node>& nodes, const Indi
     const HistogramShape shape{rows.n_bins(), classes ? rows.n_classes() : evidence};
     require(into.shape(0) == parameters.shape(0) && into.shape(1) == shape.size(),
             "histograms have another shape");
-    const nb::gil_scoped_release release;
+    const Released released;
     const Positions positions = positions_of(rows, nodes, first);
     const Slots slots = slots_of(first, of_node, parameters, sight);
     HistogramBuilder builder(rows.chunk(), sight, units_of(units), shape);
@@ -223,8 +223,9 @@ template <class Search>
 nb::dict found_in(const RowMajor<Whole>& histograms, Search&& search) {
     BestSplits best;
     {
-        const nb::gil_scoped_release release;
+        const Released released;
         for (std::size_t s = 0; s < histograms.shape(0); ++s) {
+            check_stop();
             search.find(histograms.data() + s * histograms.shape(1), best);
         }
     }
@@ -294,7 +295,7 @@ nb::object route(const ChunkHandle& rows, const RowMajor<Node>& nodes, const Ind
                              view(first_child), view(table),     view(branches), rows.n_bins()};
     std::vector<Node> result;
     {
-        const nb::gil_scoped_release release;
+        const Released released;
         const Positions positions = positions_of(rows, nodes, first);
         const auto total = static_cast<std::size_t>(first.data()[positions.n_trees]);
         for (const Indices* array :
@@ -320,7 +321,7 @@ nb::object predictions(const ChunkHandle& rows, const RowMajor<Node>& nodes, con
     const std::size_t n_levels = ancestor.shape(1);
     std::vector<float> result;
     {
-        const nb::gil_scoped_release release;
+        const Released released;
         const Positions positions = positions_of(rows, nodes, first);
         const auto total = static_cast<std::size_t>(first.data()[positions.n_trees]);
         require(ancestor.shape(0) == total && parameters.shape(0) == total, "one entry a node");

@@ -8,6 +8,14 @@ NB_MODULE(_core, m) {
     using namespace nb::literals;
     // What a module still holds when Python ends is no leak, and no news to its user.
     nb::set_leak_warnings(false);
+    nb::exception<Stopped>(m, "Stopped", PyExc_KeyboardInterrupt);
+    nb::class_<StopToken>(m, "StopToken")
+        .def(nb::init<>())
+        .def("set", &StopToken::set)
+        .def("watch", &StopToken::watch);
+    Released::set_main_thread(nb::cast<unsigned long>(
+        nb::module_::import_("threading").attr("main_thread")().attr("ident")));
+    nb::module_::import_("atexit").attr("register")(nb::cpp_function(&AtExit::stop_all));
     m.attr("instruction_set") = kernels().name;
     m.attr("smallest_probability") = smallest_likelihood;
     nb::class_<Training>(m, "Training")

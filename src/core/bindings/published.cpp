@@ -23,7 +23,7 @@ std::vector<std::pair<nb::object, nb::object>> folds(const Array<Label>& labels,
 Structure grow_structure(const Training& training, const Array<Row>& rows, double min_samples_split,
                          double min_samples_leaf, std::size_t max_depth) {
     const std::vector<Row> checked = training.rows(rows);
-    const nb::gil_scoped_release release;
+    const Released released;
     return grow(training.data(), checked, {min_samples_split, min_samples_leaf, max_depth});
 }
 
@@ -39,7 +39,7 @@ std::pair<std::size_t, nb::object> choose(const std::vector<BoostingPath*>& path
                                           std::size_t most) {
     IterationChoice choice;
     {
-        const nb::gil_scoped_release release;
+        const Released released;
         choice = choose_iterations(paths.size(), most,
                                    [&](std::size_t f) -> BoostingPath& { return *paths[f]; });
     }
@@ -60,7 +60,7 @@ FittedNodes fit_models(const Training& training, const Structure& tree, const Ar
     settings.keep_parameters = keep_parameters;
     settings.constant_scores =
         constant_scores_give_frequencies ? ConstantScores::frequencies : ConstantScores::keep_model;
-    const nb::gil_scoped_release release;
+    const Released released;
     return ModelFitter(training.data(), tree, settings).fit(train, test);
 }
 
@@ -70,7 +70,7 @@ void caltree::bind_published(nb::module_& m) {
     using namespace nb::literals;
     nb::class_<BoostingPath>(m, "BoostingPath")
         .def("run_ahead", &BoostingPath::run_ahead, "most"_a, "margin"_a,
-             nb::call_guard<nb::gil_scoped_release>());
+             nb::call_guard<Released>());
     m.def("folds", &folds, "labels"_a, "rows"_a, "n_folds"_a);
     m.def("grow", &grow_structure, "training"_a, "rows"_a, "min_samples_split"_a,
           "min_samples_leaf"_a, "max_depth"_a);

@@ -22,7 +22,7 @@ class ShrunkenTraining {
         require(max_bins >= 2 && max_bins <= most_bins, "between 2 and 65534 bins");
         require(data.n_classes == 2 || data.n_scores % data.n_classes == 0, "one score a class");
         check_offset(offset, data.n_rows(), data.n_classes);
-        const nb::gil_scoped_release release;
+        const Released released;
         columns_ = binned(data.columns, data.weights, max_bins);
         for (std::size_t c = 0; c < data.n_scores; ++c) {
             const ColumnView view{data.score_column(c), 1};
@@ -48,7 +48,7 @@ class ShrunkenTraining {
         settings.min_samples_leaf = min_samples_leaf;
         settings.max_depth = max_depth;
         settings.objective = log_loss ? Objective::deviance : Objective::squared_error;
-        const nb::gil_scoped_release release;
+        const Released released;
         std::vector<double> weights(data.n_rows());
         for (std::size_t i = 0; i < weights.size(); ++i)
             weights[i] = data.weight(static_cast<Row>(i));
@@ -83,7 +83,7 @@ class ShrunkenTraining {
         GrownTree tree;
         Bootstrap sample;
         {
-            const nb::gil_scoped_release release;
+            const Released released;
             Random random(seed);
             sample = bootstrap(data, random, group_of, n_groups);
             settings.seed = random.next();

@@ -14,7 +14,7 @@ std::pair<nb::object, nb::object> sequence(const Structure& tree, const FittedNo
     require(nodes.error.size() == tree.size(), "the node models are of another tree");
     PruningSequence result;
     {
-        const nb::gil_scoped_release release;
+        const Released released;
         result = pruning_sequence(tree, nodes);
     }
     return {to_numpy(std::move(result.alpha)), to_numpy(std::move(result.held_out))};
@@ -26,7 +26,7 @@ nb::object inner_nodes(const Structure& tree, const FittedNodes& nodes,
     require(nodes.error.size() == tree.size(), "the node models are of another tree");
     std::vector<std::uint8_t> inner(tree.size(), 0);
     {
-        const nb::gil_scoped_release release;
+        const Released released;
         std::optional<Pruner> pruner;
         if (alpha) {
             pruner.emplace(tree, nodes);
@@ -49,7 +49,7 @@ nb::dict collapse_tree(const Structure& tree, const FittedNodes& nodes, std::opt
     require(shares.shape(0) == sizes.shape(0) + 1, "one share a level");
     CollapsedTree result;
     {
-        const nb::gil_scoped_release release;
+        const Released released;
         std::optional<Pruner> pruner;
         if (alpha) {
             pruner.emplace(tree, nodes);
@@ -194,9 +194,11 @@ class PredictorHandle {
         std::vector<std::int32_t> leaves(matrix.shape(0) * n_trees);
         {
             const NewRows rows{table_of(matrix), scores ? scores->data() : nullptr};
-            const nb::gil_scoped_release release;
+            const Released released;
             const Predictor predictor(trees_);
+            StopCheck stop_check;
             for (std::size_t i = 0; i < leaves.size(); ++i) {
+                stop_check.count(1);
                 leaves[i] = predictor.leaf(rows, i / n_trees, trees_.roots[i % n_trees]);
             }
         }
@@ -212,7 +214,7 @@ class PredictorHandle {
         std::vector<double> result(matrix.shape(0) * n_classes);
         {
             const NewRows rows{table_of(matrix), scores.data(), offset ? offset->data() : nullptr};
-            const nb::gil_scoped_release release;
+            const Released released;
             Predictor(trees_).probabilities(rows, result.data());
         }
         return to_numpy(std::move(result), {matrix.shape(0), n_classes});

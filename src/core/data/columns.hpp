@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "data/stop.hpp"
+
 namespace caltree {
 
 // Neighbouring values no further apart than this are never separated by a cut.
@@ -87,6 +89,7 @@ inline void radix_sort(std::vector<Keyed>& keyed, std::vector<Keyed>& scratch) {
     }
     scratch.resize(keyed.size());
     for (int pass = 0; pass < passes; ++pass) {
+        check_stop();
         auto& count = counts[static_cast<std::size_t>(pass)];
         if (count[(keyed[0].key >> (pass * bits)) & (radix - 1)] == keyed.size()) continue;
         std::uint32_t start = 0;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "data/data.hpp"
+#include "data/stop.hpp"
 #include "kernels/kernels.hpp"
 
 namespace caltree {
@@ -108,6 +109,7 @@ class Sight {
 
     // What the node models say about the rows that were taken in.
     void predict() {
+        stop_check_.count(n_states_ * rows_.size());
         const std::size_t padded = padded_rows(rows_.size());
         if (n_states_ == 1) {
             kernels().logistic(F_.data(), p_.data(), norm_.data(), padded);
@@ -152,6 +154,7 @@ class Sight {
     std::vector<double> centre_, per_deviation_;
     std::vector<std::size_t> classes_, rows_;
     std::vector<double> x_, F_, p_, norm_;
+    StopCheck stop_check_;
 };
 
 // Where the rows of a chunk are in several trees: the first is grown on all rows, the others each

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "data/bins.hpp"
+#include "data/stop.hpp"
 #include "histogram/chunk.hpp"
 #include "kernels/simd.hpp"
 #include "shrunken/residual_split.hpp"
@@ -135,6 +136,7 @@ class HistogramBuilder {
         for (std::size_t s = 0; s < slots.count; ++s) {
             Whole* to = result + s * size_;
             for (std::size_t i = sorted_.begin[s]; i < sorted_.begin[s + 1]; ++i) {
+                stop_check_.count(1);
                 fetch(codes, i);
                 const std::size_t at = sorted_.rows[i];
                 const Code* row = codes + at * chunk_.n_attributes;
@@ -201,6 +203,7 @@ class HistogramBuilder {
     std::vector<std::size_t> starts_;
     SortedRows sorted_;
     std::vector<Whole> evidence_;
+    StopCheck stop_check_;
 };
 
 // The best splits of several nodes, a row each; `branches` has those of nominal attributes, by

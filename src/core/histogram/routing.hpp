@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "data/stop.hpp"
 #include "histogram/chunk.hpp"
 
 namespace caltree {
@@ -38,6 +39,7 @@ inline std::vector<Node> routed(const Chunk& chunk, const Positions& positions,
                                 const SplitTables& splits) {
     std::vector<Node> result(positions.n_trees * positions.n_rows);
     for (std::size_t tree = 0; tree < positions.n_trees; ++tree) {
+        check_stop();
         for (std::size_t row = 0; row < positions.n_rows; ++row) {
             result[tree * positions.n_rows + row] =
                 splits.next(chunk, row, tree, positions.node(tree, row));

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "data/stop.hpp"
 #include "published/split.hpp"
 #include "tree/partition.hpp"
 #include "tree/structure.hpp"
@@ -62,6 +63,7 @@ class Grower {
         orders_.resize(numeric_.size() * rows_.size());
         std::vector<Row> ends;
         for (std::size_t k = 0; k < numeric_.size(); ++k) {
+            check_stop();
             const Column& column = columns[numeric_[k]];
             place_[numeric_[k]] = k * rows_.size();
             ends.assign(column.n_codes + std::size_t{1}, 0);

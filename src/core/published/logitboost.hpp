@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "data/data.hpp"
+#include "data/stop.hpp"
 #include "kernels/kernels.hpp"
 
 namespace caltree {
@@ -213,6 +214,7 @@ class Booster {
     template <class Work>
     void for_blocks(Work&& work) {
         for (std::size_t begin = 0; begin < n_; begin += block_rows) {
+            stop_check_.count(block_rows);
             work(begin, std::min(block_rows, n_ - begin));
         }
     }
@@ -350,6 +352,7 @@ class Booster {
     Model model_;
     std::vector<Line> lines_;
     bool mirrored_ = false;
+    StopCheck stop_check_;
 };
 
 }  // namespace caltree

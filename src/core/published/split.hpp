@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "data/stop.hpp"
 #include "published/entropy.hpp"
 
 namespace caltree {
@@ -192,6 +193,7 @@ class SplitFinder {
         candidates_.clear();
         const auto& columns = data_.columns.columns;
         for (std::size_t a = 0; a < columns.size(); ++a) {
+            stop_check_.count(rows.size());
             Split split = columns[a].numeric ? best_cut(columns[a], order(a), node)
                                              : one_branch_each(columns[a], rows, node);
             if (split.attribute < 0) continue;
@@ -359,6 +361,7 @@ class SplitFinder {
     std::vector<ClassCounts<Counting>> branches_;
     std::vector<std::uint32_t> seen_;
     std::vector<Split> candidates_;
+    StopCheck stop_check_;
 };
 
 }  // namespace caltree

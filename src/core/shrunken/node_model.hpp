@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "data/data.hpp"
+#include "data/stop.hpp"
 #include "shrunken/newton.hpp"
 
 namespace caltree {
@@ -165,6 +166,7 @@ class NodeModelFitter {
     // Log-odds and probabilities of rows under some parameters.
     void apply(std::span<const Row> rows, const std::vector<double>& parameters) {
         for (const Row row : rows) {
+            stop_check_.count(r_.n_states);
             log_odds(row, parameters, F_.data());
             probabilities_of(F_.data(), probability(row), r_.n_states);
         }
@@ -214,6 +216,7 @@ class NodeModelFitter {
     double evaluate(std::span<const Row> rows, const std::vector<double>& parameters) {
         double loss = 0.0;
         for (const Row row : rows) {
+            stop_check_.count(r_.n_states);
             log_odds(row, parameters, F_.data());
             const double norm = probabilities_of(F_.data(), probability(row), r_.n_states);
             const std::size_t label = data_.labels[row];
@@ -229,6 +232,7 @@ class NodeModelFitter {
         std::fill(gradient_.begin(), gradient_.end(), 0.0);
         std::fill(hessian_.begin(), hessian_.end(), 0.0);
         for (std::size_t state = 0; state < r_.n_states; ++state) {
+            stop_check_.count(rows.size());
             double* gradient = gradient_.data() + state * width;
             double* hessian = hessian_.data() + state * width * width;
             for (const Row row : rows) {
@@ -256,6 +260,7 @@ class NodeModelFitter {
     std::vector<double> probability_;  // n_rows x n_states
     std::vector<double> row_loss_;     // the deviance of the rows of a fit, halved
     std::vector<double> F_, gradient_, hessian_;
+    StopCheck stop_check_;
 };
 
 }  // namespace caltree

@@ -12,6 +12,7 @@
 
 #include "data/bins.hpp"
 #include "data/data.hpp"
+#include "data/stop.hpp"
 
 namespace caltree {
 
@@ -70,6 +71,7 @@ class ResidualFinder {
         ResidualSplit best;
         for (const std::size_t a : attributes) {
             if (columns_[a].n_bins < 1) continue;
+            stop_check_.count(rows.size());
             if (shape_.n_states == 1 && columns_[a].numeric && rows.size() <= few_rows) {
                 if (scan_few_rows(a, rows, evidence, best)) continue;
             }
@@ -335,6 +337,7 @@ class ResidualFinder {
     std::vector<double> node_, missing_, left_, right_, sums_;
     std::vector<Cell> cells_;
     std::vector<std::uint64_t> keyed_;
+    StopCheck stop_check_;
 };
 
 }  // namespace caltree

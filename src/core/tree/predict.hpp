@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "data/columns.hpp"
+#include "data/stop.hpp"
 #include "kernels/kernels.hpp"
 #include "tree/structure.hpp"
 
@@ -130,7 +131,9 @@ class Predictor {
         const std::size_t n_rows = rows.table.n_rows;
         std::fill_n(probabilities, n_rows * m, 0.0);
         Block block(trees_.n_states);
+        StopCheck stop_check;
         for (std::size_t begin = 0; begin < n_rows; begin += block_rows) {
+            stop_check.count(block_rows * trees_.roots.size());
             for (const std::int32_t root : trees_.roots) {
                 block.start(begin, std::min(block_rows, n_rows - begin), root);
                 // Each pass takes every row to the next node that counts for something.

@@ -1,0 +1,1 @@
+"""Long work: threads that can be stopped, and progress."""
