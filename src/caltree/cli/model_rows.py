@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from .._fitted.fingerprint import Overlap, calibration_hashes
 from .._inputs.arrays import Floats
+from .._inputs.hashing import Hashes
 from .._inputs.scores import ScoreKind
 from .._options import list_names
 from .columns import Columns
@@ -82,6 +84,19 @@ class Inputs:
             )
         return found
 
+    @property
+    def kind(self) -> ScoreKind:
+        """How the scores are read."""
+        return ScoreKind(len(self.model.classes), self.model.calibrator.score_type_)
+
+    def hashes(self, table: Any, y: Any, scores: Floats, weights: Floats | None) -> Hashes:
+        """The hashes of the rows by which the model knows those that it was fitted to."""
+        known, calibrator = self.model.attributes, self.model.calibrator
+        matrix = None if known is None else known.encode(table)
+        labels = np.searchsorted(calibrator.classes_, y)
+        found = calibration_hashes(matrix, labels, scores, self.kind)
+        return found if weights is None else found[weights > 0.0]
+
 
 @dataclass(frozen=True)
 class Predictions:
@@ -91,6 +106,8 @@ class Predictions:
     before: Floats
     after: Floats
     weights: Floats | None
+    overlap: Overlap
+    """How many of the rows the model was fitted to."""
 
 
 @dataclass(frozen=True)
@@ -113,17 +130,19 @@ class LabelledRows:
 
 
 def predict_labelled(model: Model, columns: Columns, source: Source) -> Predictions:
-    """Calibrate a whole file, keeping nothing but labels, weights and probabilities."""
+    """Calibrate a whole file, keeping nothing but labels, weights, probabilities and hashes."""
     inputs = Inputs.of(model, columns, source)
     parts = []
     for first, batch in source.rows():
         scores = inputs.scores(batch, first)
-        after = inputs.probabilities(inputs.table(inputs.convert(batch, first)), scores)
-        before = ScoreKind(len(model.classes), model.calibrator.score_type_).uncalibrated(scores)
-        parts.append((*_labels_and_weights(model, columns, source, batch, first), before, after))
-    y, weight, before, after = (_concatenate(part) for part in zip(*parts, strict=True))
+        table = inputs.table(inputs.convert(batch, first))
+        after = inputs.probabilities(table, scores)
+        before = inputs.kind.uncalibrated(scores)
+        y, weight = _labels_and_weights(model, columns, source, batch, first)
+        parts.append((y, weight, before, after, inputs.hashes(table, y, scores, weight)))
+    y, weight, before, after, hashes = map(_concatenate, zip(*parts, strict=True))
     _check_rows(source, len(y))
-    return Predictions(y, before, after, weight)
+    return Predictions(y, before, after, weight, model.calibrator.fingerprint_.overlap(hashes))
 
 
 def read_labelled(model: Model, columns: Columns, source: Source) -> LabelledRows:
