@@ -158,7 +158,10 @@ def test_a_report_is_given_the_calibrator_and_the_rows(run, held_out, monkeypatc
 
     def report(calibrator, X, y, scores, *, sample_weight=None, title=None):
         given.update(calibrator=calibrator, X=X, y=y, scores=scores, w=sample_weight, title=title)
-        return SimpleNamespace(save=lambda path: Path(path).write_text("page"))
+        return SimpleNamespace(
+            save=lambda path: Path(path).write_text("page"),
+            data={"training_rows": {"status": "not seen"}},
+        )
 
     monkeypatch.setitem(sys.modules, "caltree.report", SimpleNamespace(report=report))
     assert run("fit", "held_out.csv", "--calibrator", kind, "--out", "m.json").exit_code == 0
@@ -171,3 +174,43 @@ def test_a_report_is_given_the_calibrator_and_the_rows(run, held_out, monkeypatc
     assert given["w"].tolist() == held_out["w"].tolist()
     after = given["calibrator"].predict_proba(given["X"], given["scores"])
     assert after.shape == (400, 2)
+
+
+# Training rows
+
+SEEN = (
+    "caltree: warning: about 100% of these rows are rows that the model was fitted to, on which it "
+    "looks better than it is; give rows that were held out\n"
+)
+
+
+@pytest.mark.parametrize("kind", ["tree", "forest", "platt", "isotonic", "published"])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_rows_of_the_fit_are_recognised(run, visits, kind, ending):
+    visits = visits.assign(w=np.where(np.arange(len(visits)) % 5, 1.0, 0.0))
+    write(visits, f"s.{ending}")
+    write(make_visits(700, seed=8), f"new.{ending}")
+    options = ["--weight", "w", "--calibrator", kind, "--quiet"]
+    options += ["--param", "n_estimators=5"] if kind == "forest" else []
+    assert run("fit", f"s.{ending}", "--out", "m.json", *options).exit_code == 0
+    result = run("evaluate", "m.json", f"s.{ending}", "--json")
+    assert (result.exit_code, result.stderr) == (0, SEEN)
+    assert json.loads(result.stdout)["training_rows"] == {"status": "seen", "share": 1.0}
+    assert run("evaluate", "m.json", f"s.{ending}").stderr == SEEN
+    result = run("evaluate", "m.json", f"new.{ending}", "--json")
+    assert result.stderr == ""
+    assert json.loads(result.stdout)["training_rows"]["status"] == "not seen"
+
+
+def test_too_few_rows_cannot_be_told_from_those_of_the_fit(run, model, visits):
+    write(make_visits(10, seed=1), "few.csv")
+    result = run("evaluate", model, "few.csv", "--json")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert json.loads(result.stdout)["training_rows"] == {"status": "cannot tell", "share": None}
+
+
+def test_a_report_on_rows_of_the_fit_warns_too(run, model, visits):
+    pytest.importorskip("jinja2")
+    write(visits, "s.csv")
+    result = run("report", model, "s.csv", "--out", "r.html", "--quiet")
+    assert (result.exit_code, result.stderr) == (0, SEEN)

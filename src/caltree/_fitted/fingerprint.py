@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import chain
 from typing import Any
 
@@ -55,6 +55,11 @@ class Overlap:
     """The share of fresh rows that would have the contents of a training row by chance."""
     share: float
     """The estimated share of training rows."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values; the share is None where one cannot tell."""
+        found = asdict(self)
+        return found if self.status != "cannot tell" else {**found, "share": None}
 
 
 @dataclass(frozen=True, eq=False)

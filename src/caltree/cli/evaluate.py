@@ -12,6 +12,7 @@ from ..metrics import brier_score, expected_calibration_error, log_loss, rmse
 from . import options
 from .command import Command
 from .io.formats import STANDARD
+from .report import warn_of_training_rows
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -50,7 +51,7 @@ def evaluate(
     """Measure probabilities before and after calibration.
 
     TABLE should hold rows that neither the classifier nor the model has seen; on others both look
-    better than they are.
+    better than they are. Rows that the model was fitted to are recognised, and warned of.
 
     \b
     Example:
@@ -71,12 +72,15 @@ def evaluate(
         classes = known.calibrator.classes_
         figures = measure(found.y, found.before, found.after, classes, found.weights)
     warn_of_unseen(found.unseen, table)
+    seen = found.overlap.to_dict()
+    warn_of_training_rows(seen)
     if as_json:
         plain = {
             "model": model,
             "table": table,
             "rows": len(found.y),
             "unseen": found.unseen.to_list(),
+            "training_rows": {name: seen[name] for name in ("status", "share")},
             "measures": figures,
         }
         click.echo(json.dumps(plain, indent=2))

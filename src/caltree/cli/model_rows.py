@@ -11,7 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from .._fitted.fingerprint import Overlap, calibration_hashes
 from .._inputs.arrays import Floats
+from .._inputs.hashing import Hashes
 from .._inputs.scores import ScoreKind
 from .._inputs.unseen import Unseen
 from .._model_base import predict_and_count
@@ -89,6 +91,19 @@ class Inputs:
         with working(f"calibrate {self.file}"):
             return predict_and_count(self.model.calibrator, table, scores, on_bad_rows=on_bad_rows)
 
+    @property
+    def kind(self) -> ScoreKind:
+        """How the scores are read."""
+        return ScoreKind(len(self.model.classes), self.model.calibrator.score_type_)
+
+    def hashes(self, table: Any, y: Any, scores: Floats, weights: Floats | None) -> Hashes:
+        """The hashes of the rows by which the model knows those that it was fitted to."""
+        known, calibrator = self.model.attributes, self.model.calibrator
+        matrix = None if known is None else known.encode(table)
+        labels = np.searchsorted(calibrator.classes_, y)
+        found = calibration_hashes(matrix, labels, scores, self.kind)
+        return found if weights is None else found[weights > 0.0]
+
 
 @dataclass(frozen=True)
 class Predictions:
@@ -100,6 +115,8 @@ class Predictions:
     weights: Floats | None
     unseen: Unseen
     """Counts of values that training did not have."""
+    overlap: Overlap
+    """How many of the rows the model was fitted to."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +141,7 @@ class LabelledRows:
 
 
 def predict_labelled(model: Model, columns: Columns, source: Source) -> Predictions:
-    """Calibrate a whole file, keeping nothing but labels, weights and probabilities."""
+    """Calibrate a whole file, keeping nothing but labels, weights, probabilities and hashes."""
     inputs = Inputs.of(model, columns, source)
     parts, unseen = [], Unseen()
     for first, batch in source.rows():
@@ -132,11 +149,13 @@ def predict_labelled(model: Model, columns: Columns, source: Source) -> Predicti
         table = inputs.table(inputs.convert(batch, first), batch.num_rows)
         after, new = inputs.probabilities(table, scores)
         unseen.update(new)
-        before = ScoreKind(len(model.classes), model.calibrator.score_type_).uncalibrated(scores)
-        parts.append((*_labels_and_weights(model, columns, source, batch, first), before, after))
-    y, weight, before, after = (_concatenate(part) for part in zip(*parts, strict=True))
+        before = inputs.kind.uncalibrated(scores)
+        y, weight = _labels_and_weights(model, columns, source, batch, first)
+        parts.append((y, weight, before, after, inputs.hashes(table, y, scores, weight)))
+    y, weight, before, after, hashes = map(_concatenate, zip(*parts, strict=True))
     _check_rows(source, len(y))
-    return Predictions(y, before, after, weight, unseen)
+    overlap = model.calibrator.fingerprint_.overlap(hashes)
+    return Predictions(y, before, after, weight, unseen, overlap)
 
 
 def read_labelled(model: Model, columns: Columns, source: Source) -> LabelledRows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -83,3 +84,14 @@ def write_report(calibrator: Any, rows: Any, out: str, title: str) -> None:
         )
     with writing(out):
         page.save(out)
+    warn_of_training_rows(page.data["training_rows"])
+
+
+def warn_of_training_rows(found: Mapping[str, Any]) -> None:
+    """Say so if a relevant share of the rows are rows that the model was fitted to."""
+    if found["status"] == "seen":
+        click.echo(
+            f"caltree: warning: about {found['share']:.0%} of these rows are rows that the model "
+            "was fitted to, on which it looks better than it is; give rows that were held out",
+            err=True,
+        )

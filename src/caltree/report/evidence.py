@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -52,8 +51,7 @@ def _training_rows(rows: Rows) -> dict[str, Any]:
     if rows.overlap is None:
         nothing = {"checked": 0, "found": 0, "by_chance": None, "share": None}
         return {"status": "cannot tell", **nothing}
-    found = asdict(rows.overlap)
-    return found if found["status"] != "cannot tell" else {**found, "share": None}
+    return rows.overlap.to_dict()
 
 
 def _gains(rows: Rows) -> dict[str, dict[str, Any]]:

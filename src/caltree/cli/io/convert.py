@@ -80,9 +80,9 @@ def booleans(column: Any, where: Where) -> Any:
         values: list[Any] = [None if np.isnan(value) else bool(value) for value in found]
     else:
         words = [None if word is None else word.strip().lower() for word in column.to_pylist()]
-        known: dict[str | None, bool | None] = {**_TRUTH, **_ZERO_AND_ONE, None: None}
-        wrong = np.array([word not in known for word in words], dtype=bool)
-        values = [known.get(word) for word in words]
+        known = _TRUTH | _ZERO_AND_ONE
+        wrong = np.array([word is not None and word not in known for word in words], dtype=bool)
+        values = [None if word is None else known.get(word) for word in words]
     if wrong.any():
         row = int(wrong.argmax())
         raise where.complain(row, repr(column[row].as_py()), "it should be true or false")
