@@ -12,7 +12,10 @@ from caltree.export.sql.dialects import DIALECTS
 
 from ..support.databases import DuckDB
 from ..support.export_cases import CASES, fitted, hostile_rows
+from ..support.marks import new_values
 from ..support.trees import fixed_tree, make_rows
+
+pytestmark = new_values
 
 TOLERANCE = 1e-12
 FULL_SIZE = ["averaged", "leaves, ten classes"]
