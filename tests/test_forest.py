@@ -19,6 +19,7 @@ from .support.forests import (
     same_forest,
     squared_error,
 )
+from .support.marks import new_values
 from .support.trees import assert_probabilities, make_frame, make_rows
 
 # Does it help, does it ever hurt
@@ -225,6 +226,7 @@ def slow_probabilities(forest, encoded, odds, offset):
 
 
 @pytest.mark.parametrize("kind", ["probability", "margin", "three classes", "two classifiers"])
+@new_values
 def test_a_forest_says_what_its_arrays_mean(kind):
     frame, y, scores = make_frame(200)
     if kind == "three classes":

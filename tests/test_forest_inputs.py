@@ -31,6 +31,7 @@ from .support.forests import (
     same_forest,
     squared_error,
 )
+from .support.marks import new_values
 from .support.trees import assert_probabilities, make_frame, make_rows
 
 # Tables and scores in any dress
@@ -106,6 +107,7 @@ def test_missing_values_go_where_they_fit():
     assert squared_error(calibrated, y) < 0.5 * squared_error(scores, y)
 
 
+@new_values
 def test_categories_that_were_never_seen_go_with_the_most_frequent():
     frame, y, scores = make_frame()
     forest = few().fit(frame, y, scores)
@@ -411,6 +413,7 @@ def test_parameters_are_kept_as_given():
         "max_bins": 30,
         "score_type": "logit",
         "categorical_features": [1],
+        "drop_identifiers": False,
         "random_state": 5,
         "n_jobs": 2,
     }

@@ -14,6 +14,7 @@ from caltree._fitted.model import FittedModel
 from caltree._inputs.scores import log_odds
 
 from .support.fixtures import OPEN, UCI, Fixture, load, name_of
+from .support.marks import new_values
 from .support.trees import make_frame, make_rows
 
 # Here coefficients hang on rounding, but not the probabilities.
@@ -94,6 +95,7 @@ def test_the_tree(published):
         assert description(tree.model_, node) == expected_description(said)
 
 
+@new_values
 def test_the_probabilities(published):
     fixture, tree = published
     probabilities = tree.predict_proba(fixture.table("test"), scores=fixture.probabilities("test"))

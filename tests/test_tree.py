@@ -204,6 +204,7 @@ def test_parameters_are_kept_as_given():
         "ccp_alpha": 0.1,
         "score_type": "logit",
         "categorical_features": [1],
+        "drop_identifiers": False,
         "random_state": 5,
         "n_jobs": 2,
     }

@@ -19,6 +19,7 @@ from caltree import (
     PublishedCalibrationTree,
 )
 
+from .support.marks import new_values
 from .support.trees import (
     assert_probabilities,
     assert_same,
@@ -166,6 +167,7 @@ CHOSEN_WAYS = {
 @pytest.mark.parametrize("way", [*WAYS, *CHOSEN_WAYS])
 @quick
 @given(rows=weighted_rows())
+@new_values
 def test_a_row_without_weight_is_no_row(way, rows):
     X, _, scores, weight = rows
     tree = (WAYS | CHOSEN_WAYS)[way]
@@ -190,6 +192,7 @@ def test_weights_of_one_are_no_weights(rows):
         assert_same(clone(tree).fit(X, y, scores), unit, X, scores)
 
 
+@new_values
 def test_rows_without_weight_bring_no_category_no_class_and_no_infinity():
     X, y, scores = make_rows()
     kept = np.arange(len(X)) >= 5

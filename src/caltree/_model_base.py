@@ -92,7 +92,8 @@ class AttributeCalibrator(Calibrator):
         Parameters
         ----------
         X : table of shape (n, d)
-            The attributes, as for `fit`.
+            The attributes, as for `fit`. Where both tables have names, columns go by name, in any
+            order, and further ones are ignored.
         scores : array-like
             The scores of the classifier for these rows, as for `fit`.
         on_bad_rows : {"error", "nan"}, default="error"
@@ -103,6 +104,12 @@ class AttributeCalibrator(Calibrator):
         -------
         ndarray of shape (n, m)
             One column a class, in the order of `classes_`.
+
+        Warns
+        -----
+        UserWarning
+            If rows have categories that no training row had, or miss values of attributes that
+            every training row had: how many rows, and which attributes.
         """
         unseen = Unseen()
         probabilities = self._predict(X, scores, on_bad_rows, unseen)

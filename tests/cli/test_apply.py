@@ -14,6 +14,7 @@ import pytest
 from caltree import CalibrationTree
 from caltree.cli.io import sources
 
+from ..support.marks import new_values
 from .conftest import make_visits, write
 
 ATTRIBUTES = ["channel", "age", "member", "zip"]
@@ -114,6 +115,7 @@ def test_columns_may_stand_in_any_order(run, model, new):
     ],
     ids=["single", "spaces", "words", "0 and 1", "category", "digits", "missing", "unseen"],
 )
+@new_values
 def test_columns_become_what_the_model_learned(run, model, new, convert, values):
     plain = convert(new)
     write(values(plain) if values else plain, "new.parquet")

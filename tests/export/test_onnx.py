@@ -8,8 +8,11 @@ from caltree.export.onnx import to_onnx
 
 from ..support.export_cases import CASES, fitted, hostile_rows
 from ..support.forests import few
+from ..support.marks import new_values
 from ..support.onnx_cases import MISSING, feeds, probabilities, session, single
 from ..support.trees import fixed_tree, make_frame, make_rows
+
+pytestmark = new_values
 
 LARGE = {"averaged", "averaged, ten classes", "published, ten classes", "forest"}
 

@@ -11,8 +11,11 @@ from caltree._fitted.model import FittedModel
 from caltree._inputs.attributes import Attribute, Attributes
 from caltree.export.onnx import to_onnx
 
+from ..support.marks import new_values
 from ..support.onnx_cases import MISSING, probabilities
 from ..support.trees import fixed_tree
+
+pytestmark = new_values
 
 GRID = [-1.5, -0.0, 0.1, 2.0**-24, 7.0]
 TOWNS = [f"town {number}" for number in range(12)]

@@ -12,7 +12,10 @@ from caltree.export.sql.dialects import DIALECTS
 
 from ..support.databases import DuckDB
 from ..support.export_cases import CASES, fitted, hostile_rows
+from ..support.marks import new_values
 from ..support.trees import fixed_tree, make_rows
+
+pytestmark = new_values
 
 TOLERANCE = 1e-12
 FULL_SIZE = ["averaged", "leaves, ten classes"]
@@ -83,7 +86,9 @@ def chain(depth, missing):
     random = np.random.default_rng(0)
     X = pd.DataFrame({"x": np.arange(2000.0)})
     scores = random.uniform(0.2, 0.8, (2000, 1))
-    tree = fixed_tree(max_depth=1).fit(X, random.integers(0, 2, 2000), scores)
+    tree = fixed_tree(drop_identifiers=False, max_depth=1).fit(
+        X, random.integers(0, 2, 2000), scores
+    )
     n_nodes = 2 * depth + 1
     leaf = np.arange(n_nodes) % 2 == 1
     leaf[-1] = True

@@ -16,7 +16,10 @@ from caltree.export.sql.dialects import DIALECTS, unused_name
 
 from ..support.databases import Sqlite
 from ..support.export_cases import INJECTION
+from ..support.marks import new_values
 from ..support.trees import fixed_tree
+
+pytestmark = new_values
 
 TEXTS = ["O'Hara", "'; DROP TABLE t; --", "back\\slash", "\\'", "two\nlines\r\n", "tab\t", "%s %%"]
 TEXTS += ["Zoë", "😀", '"', "`", "", " ", "a''b", "$1", ":name", "?", "{}", "/* */", "--"]

@@ -13,7 +13,10 @@ from scipy.special import expit
 from caltree import CalibrationForest, CalibrationTree
 
 from ..support.forests import assert_survives, calibrated_rows, few, same_forest
+from ..support.marks import new_values
 from ..support.trees import assert_probabilities, make_frame, make_rows
+
+pytestmark = new_values
 
 # Storage
 

@@ -14,7 +14,10 @@ from scipy.special import expit, softmax
 from caltree import CalibrationForest, CalibrationTree, PlattScaling, PublishedCalibrationTree
 
 from ..support.markdown import assert_prints_what_is_shown, blocks
+from ..support.marks import new_values
 from ..support.trees import boosted_tree, make_frame, make_rows
+
+pytestmark = new_values
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "javascript" / "caltree.mjs"
 PAGE = Path(__file__).parents[2] / "docs" / "format.md"

@@ -15,6 +15,7 @@ from sklearn.model_selection import KFold
 
 from caltree import CalibrationForest, CalibrationTree, PublishedCalibrationTree
 
+from ..support.marks import new_values
 from ..support.trees import (
     FIXED,
     FIXED_BOOSTED,
@@ -26,6 +27,8 @@ from ..support.trees import (
     make_rows,
     same_tree,
 )
+
+pytestmark = new_values
 
 every_engine = pytest.mark.parametrize(
     "make", [fixed_tree, fixed_boosted_tree], ids=["shrunken", "boosted"]

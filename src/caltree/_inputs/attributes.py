@@ -219,7 +219,8 @@ def _treat_identifiers(
 def _is_identifier(attribute: Attribute, encoded: Floats) -> bool:
     if attribute.categories is not None:
         known = encoded[~np.isnan(encoded)]
-        return are_names(len(known), len(np.unique(known)))
+        n_different = np.count_nonzero(np.bincount(known.astype(np.intp)))
+        return are_names(len(known), int(n_different))
     numbers = WholeNumbers.of(encoded, attribute.name)
     return numbers is not None and numbers.are_keys(attribute.name)
 

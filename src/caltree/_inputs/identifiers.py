@@ -90,18 +90,18 @@ class WholeNumbers:
         if not _are_whole(values[:1000]):
             return None
         numbers = values.astype(np.float64)
-        missing = np.isnan(numbers)
-        has_missing = bool(missing.any())
         named = is_called_identifier(name)
-        if has_missing:
-            if not named:
-                return None
-            numbers = numbers[~missing]
-        if not _are_whole(numbers):
+        has_missing = len(numbers) > 0 and bool(np.isnan(numbers.min()))
+        if has_missing and not named:
             return None
-        low, high = (numbers.min(), numbers.max()) if len(numbers) else (math.inf, -math.inf)
+        numbers = numbers[~np.isnan(numbers)] if has_missing else numbers
+        low, high = math.inf, -math.inf
+        if len(numbers):
+            low, high = float(numbers.min()), float(numbers.max())
         # So few different numbers are possible that many must be equal.
         if not named and 2 * (high - low + 1) < len(numbers):
+            return None
+        if not _are_whole(numbers):
             return None
         hashes = mix64((numbers + 0.0).view(np.uint64))
         return cls(len(numbers), has_missing, low, high, SmallestHashes.of(hashes))
@@ -131,5 +131,4 @@ class WholeNumbers:
 def _are_whole(values: npt.NDArray[Any]) -> bool:
     if values.dtype.kind in "iu":
         return True
-    with np.errstate(invalid="ignore"):
-        return bool(((np.rint(values) == values) | np.isnan(values)).all())
+    return bool(((np.rint(values) == values) | np.isnan(values)).all())
