@@ -24,7 +24,7 @@ from .._inputs.folds import (
     make_folds,
     random_generator,
 )
-from .._inputs.groups import deal_groups
+from .._inputs.groups import GroupNumbers, deal_groups, number_groups
 from .._inputs.indexing import count_rows, take_rows
 from .._inputs.tables import read_table
 from .._inputs.training_rows import TrainingRows
@@ -53,8 +53,11 @@ def make_histogram_engine(
 ) -> tuple[HistogramEngine, Fingerprint]:
     """Put the rows of a table into bins, a chunk at a time; return an engine and a fingerprint."""
     n_folds, fold_of = _deal_folds(rows, settings, cv, random_state)
+    n_groups, groups = (0, None)
+    if rows.kept_groups is not None:
+        n_groups, groups = number_groups(rows.kept_groups)
     run = Parallel(n_jobs=n_jobs, require="sharedmem")
-    parts = _divide(X, rows, _chunk_size(len(rows.labels)))
+    parts = _divide(X, rows, groups, _chunk_size(len(rows.labels)))
     first = np.cumsum([0, *map(len, parts)]).tolist()
     numbered = list(zip(parts, first[:-1], strict=True))
     kind = rows.kind
@@ -73,6 +76,7 @@ def make_histogram_engine(
         n_folds=n_folds,
         largest_weight=1.0 if rows.weights is None else float(rows.weights.max()),
         scoring=settings.scoring,
+        n_groups=n_groups,
     )
     binned = run(
         delayed(bin_rows)(part, attributes, plan.bins, kind, fold_of(begin, len(part)))
@@ -143,7 +147,7 @@ def _known_folds(fold: npt.NDArray[np.uint8]) -> FoldOf:
     return of_rows
 
 
-def _divide(X: Any, rows: TrainingRows, chunk_rows: int) -> list[Part]:
+def _divide(X: Any, rows: TrainingRows, groups: GroupNumbers | None, chunk_rows: int) -> list[Part]:
     if isinstance(X, list | tuple):
         X = read_table(X, "X").data  # once for all
     n_rows = count_rows(X, "X")
@@ -158,7 +162,12 @@ def _divide(X: Any, rows: TrainingRows, chunk_rows: int) -> list[Part]:
         weights = None if rows.weights is None else rows.weights[kept]
         parts.append(
             Part(
-                take_rows(X, slice(begin, end)), keep, rows.labels[kept], rows.scores[kept], weights
+                take_rows(X, slice(begin, end)),
+                keep,
+                rows.labels[kept],
+                rows.scores[kept],
+                weights,
+                None if groups is None else groups[kept],
             )
         )
         first += count

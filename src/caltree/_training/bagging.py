@@ -13,7 +13,6 @@ from .. import _core
 from .._fitted.model import FittedModel
 from .._fitted.selection import UNCALIBRATED, Selection
 from .._inputs.arrays import Floats
-from .._inputs.groups import GroupNumbers
 from .averaging import best_weights, size_name
 from .dataset import Dataset
 from .do_no_harm import leave_uncalibrated_if_in_doubt, make_selection
@@ -52,21 +51,16 @@ class FittedForest:
     """None if every row was seen by all trees of a kind, so that nothing could be chosen."""
 
 
-def fit_forest(
-    dataset: Dataset,
-    settings: ForestSettings,
-    n_jobs: int | None,
-    groups: GroupNumbers | None = None,
-) -> FittedForest:
+def fit_forest(dataset: Dataset, settings: ForestSettings, n_jobs: int | None) -> FittedForest:
     """Grow trees on bootstrap samples, and weight their sizes by their out-of-bag rows.
 
-    With groups, which are numbered, the samples are of whole groups.
+    The samples are of rows, or of whole groups if there are any.
     """
     sums = _OutOfBagSums(dataset)
     trees: list[Tree] = []
     # In their order, whichever is done first, so that sums do not depend on the threads.
     for number, (structure, models, rows, predictions) in enumerate(
-        _grow_trees(dataset, settings, n_jobs, groups)
+        _grow_trees(dataset, settings, n_jobs)
     ):
         sums.add(number % 2, rows, predictions)
         trees.append((structure, models))
@@ -81,9 +75,7 @@ def fit_forest(
     return FittedForest(dataset.model(finished), selection)
 
 
-def _grow_trees(
-    dataset: Dataset, settings: ForestSettings, n_jobs: int | None, groups: GroupNumbers | None
-) -> Any:
+def _grow_trees(dataset: Dataset, settings: ForestSettings, n_jobs: int | None) -> Any:
     training = _core.ShrunkenTraining(dataset.core, dataset.offset, settings.max_bins, False)
 
     def grow(number: int, seed: int) -> tuple[_core.Structure, _core.FittedNodes, Any, Floats]:
@@ -95,7 +87,7 @@ def _grow_trees(
             settings.min_samples_leaf,
             depth_limit(settings.max_depth),
             settings.max_features[number % 2],
-            groups,
+            dataset.groups,
         )
 
     run = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")
@@ -139,6 +131,7 @@ class _OutOfBagSums:
             weights=None if data.weights is None else data.weights[seen],
             scoring=settings.scoring,
             has_uncalibrated=known is not None,
+            groups=None if data.groups is None else data.groups[seen],
         )
 
 
