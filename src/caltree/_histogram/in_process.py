@@ -52,10 +52,10 @@ def make_histogram_engine(
     n_jobs: int | None,
 ) -> tuple[HistogramEngine, Fingerprint]:
     """Put the rows of a table into bins, a chunk at a time; return an engine and a fingerprint."""
-    n_folds, fold_of = _deal_folds(rows, settings, cv, random_state)
-    n_groups, groups = (0, None)
+    n_groups, groups = 0, None
     if rows.kept_groups is not None:
         n_groups, groups = number_groups(rows.kept_groups)
+    n_folds, fold_of = _deal_folds(rows, groups, settings, cv, random_state)
     run = Parallel(n_jobs=n_jobs, require="sharedmem")
     parts = _divide(X, rows, groups, _chunk_size(len(rows.labels)))
     first = np.cumsum([0, *map(len, parts)]).tolist()
@@ -92,13 +92,12 @@ def _chunk_size(n_rows: int) -> int:
 
 
 def _deal_folds(
-    rows: TrainingRows, settings: Settings, cv: Any, random_state: Any
+    rows: TrainingRows, groups: GroupNumbers | None, settings: Settings, cv: Any, random_state: Any
 ) -> tuple[int, FoldOf]:
     """Return the number of folds that trees are grown for, and the fold of every row."""
     n_rows = len(rows.labels)
     if not settings.needs_folds:
         return 0, folds_by_number(1, 0, 0)
-    groups = rows.kept_groups
     if isinstance(cv, Integral):
         if groups is None:
             return deal_by_number(int(cv), n_rows, random_state)
@@ -109,7 +108,7 @@ def _deal_folds(
 
 
 def _deal_whole_groups(
-    groups: npt.NDArray[Any], labels: Labels, n_folds: int, random_state: Any
+    groups: GroupNumbers, labels: Labels, n_folds: int, random_state: Any
 ) -> tuple[int, FoldOf]:
     check_folds(n_folds, len(labels))
     n_judged = judged_folds(n_folds, len(labels))
