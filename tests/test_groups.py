@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, LeaveOneGroupOut
 
 from caltree import CalibrationForest, CalibrationTree, PublishedCalibrationTree
@@ -32,9 +33,10 @@ def named(calibrator):
     return type(calibrator).__name__ + getattr(calibrator, "tree_method", "")
 
 
+@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("calibrator", KINDS[:3], ids=named)
-def test_repeated_rows_prove_nothing_if_they_are_kept_together(calibrator):
-    X, y, scores, groups = repeated_rows()
+def test_repeated_rows_prove_nothing_if_they_are_kept_together(calibrator, seed):
+    X, y, scores, groups = repeated_rows(seed)
     # The copies of a row that is held out were seen, so that learning by heart looks good.
     apart = calibrator.fit(X, y, scores).selection_
     assert apart.uncalibrated_weight < 0.2
@@ -52,12 +54,11 @@ def test_the_published_tree_prunes_by_whole_groups():
 @pytest.mark.parametrize("calibrator", [KINDS[0], KINDS[1], KINDS[3]], ids=named)
 def test_a_number_of_folds_is_that_many_folds_of_groups(calibrator):
     X, y, scores, groups = repeated_rows()
-    calibrator.set_params(cv=4)
+    calibrator = clone(calibrator).set_params(cv=4)
     found = calibrator.fit(X, y, scores, groups=groups).to_dict()
     calibrator.set_params(cv=group_folds(4, y, groups))
-    given = calibrator.fit(X, y, scores).to_dict()
+    given = calibrator.fit(X, y, scores, groups=groups).to_dict()
     assert {**found, "params": None} == {**given, "params": None}
-    calibrator.set_params(cv=5)
 
 
 @pytest.mark.parametrize("cv", [GroupKFold(5), LeaveOneGroupOut()], ids=["GroupKFold", "each"])
@@ -65,11 +66,10 @@ def test_a_number_of_folds_is_that_many_folds_of_groups(calibrator):
 def test_a_splitter_is_given_the_groups(calibrator, cv):
     X, y, scores, groups = repeated_rows()
     groups = [f"customer {group % 8}" for group in groups]
-    calibrator.set_params(cv=cv)
+    calibrator = clone(calibrator).set_params(cv=cv)
     found = calibrator.fit(X, y, scores, groups=groups).to_dict()
     calibrator.set_params(cv=list(cv.split(X, y, groups)))
-    assert found == calibrator.fit(X, y, scores).to_dict()
-    calibrator.set_params(cv=5)
+    assert found == calibrator.fit(X, y, scores, groups=groups).to_dict()
 
 
 @pytest.mark.parametrize("calibrator", KINDS, ids=named)
@@ -88,10 +88,12 @@ def test_groups_of_one_row_each_do_not_depend_on_threads(calibrator):
     X, y, scores = make_rows(300)
     groups = np.arange(300)[::-1]
     found = [
-        calibrator.set_params(n_jobs=n_jobs).fit(X, y, scores, groups=groups).model_.to_dict()
+        clone(calibrator)
+        .set_params(n_jobs=n_jobs)
+        .fit(X, y, scores, groups=groups)
+        .model_.to_dict()
         for n_jobs in (None, 2)
     ]
-    calibrator.set_params(n_jobs=None)
     assert found[0] == found[1]
 
 

@@ -17,6 +17,7 @@ from ._fitted.text import tree_text
 from ._inputs import attributes
 from ._inputs.arrays import Floats
 from ._inputs.attributes import Attributes, Identifiers
+from ._inputs.groups import number_groups
 from ._inputs.labels import check_weights, known_labels
 from ._inputs.parameters import check_count, check_depth
 from ._inputs.scores import ScoreKind, as_score_matrix
@@ -67,7 +68,8 @@ class AttributeCalibrator(Calibrator):
         groups : array-like of shape (n,), optional
             Rows that belong together, such as those of one customer. Rows of one group are never
             in the training and the test part of a fold, and all or none of them are in the
-            bootstrap sample of a forest's tree. A splitter as `cv` is given the groups.
+            bootstrap sample of a forest's tree. A splitter as `cv` is given the groups. Where
+            calibration must show that it helps, a group counts as one observation.
 
         Returns
         -------
@@ -261,6 +263,7 @@ class AttributeCalibrator(Calibrator):
             offset=kind.offset(rows.scores, seen),
             uncalibrated=None if rows.score_type == "margin" else kind.uncalibrated(rows.scores),
             weights=rows.weights,
+            groups=None if rows.kept_groups is None else number_groups(rows.kept_groups)[1],
         )
 
     def _set_fitted(

@@ -11,7 +11,6 @@ import numpy as np
 from ._base import FittedRows, take_fingerprint
 from ._fitted.selection import SCORINGS
 from ._inputs.folds import random_generator
-from ._inputs.groups import GroupNumbers, number_groups
 from ._inputs.parameters import (
     check_bins,
     check_choice,
@@ -166,7 +165,12 @@ class CalibrationForest(AttributeCalibrator):
 
     def _fit(self, X: Any, rows: TrainingRows) -> None:
         dataset = self._make_dataset(X, rows, self.categorical_features)
-        fitted = fit_forest(dataset, self._settings(dataset), self.n_jobs, _numbered_groups(rows))
+        if dataset.groups is not None and dataset.groups.max() == 0:
+            raise ValueError(
+                "groups has 1 group, but a forest needs at least 2, since a tree is judged by "
+                "groups it has not seen; leave groups out"
+            )
+        fitted = fit_forest(dataset, self._settings(dataset), self.n_jobs)
         fitted_rows = FittedRows.of(rows, take_fingerprint(rows, dataset.matrix))
         self._set_fitted(fitted.model, fitted.selection, fitted_rows)
 
@@ -209,18 +213,6 @@ class CalibrationForest(AttributeCalibrator):
     def _restore_chosen(self, chosen: dict[str, Any]) -> None:
         if chosen:
             raise ValueError("chosen of a stored forest must be empty")
-
-
-def _numbered_groups(rows: TrainingRows) -> GroupNumbers | None:
-    if rows.kept_groups is None:
-        return None
-    n_groups, numbers = number_groups(rows.kept_groups)
-    if n_groups < 2:
-        raise ValueError(
-            "groups has 1 group, but a forest needs at least 2, since a tree is judged by groups "
-            "it has not seen; leave groups out"
-        )
-    return numbers
 
 
 def count_columns(max_features: float, n_columns: int) -> int:

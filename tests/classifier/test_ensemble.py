@@ -71,6 +71,16 @@ def test_rows_that_are_never_tested_calibrate_nothing():
     assert tested == [Y[test].tolist() for _, test in cv.split(X)]
 
 
+def test_rows_may_be_tested_in_any_order():
+    frozen = FrozenEstimator(GaussianNB().fit(X[::2], Y[::2]))
+    shuffled = np.random.default_rng(0).permutation(240)
+    model = CalibratedClassifier(frozen, cv=[(shuffled, shuffled)], ensemble=True).fit(X, Y)
+    [pair] = model.calibrated_classifiers_
+    tree = CalibrationTree(score_type="probability")
+    tree.fit(X[shuffled], Y[shuffled], frozen.predict_proba(X[shuffled]))
+    assert pair.calibrator_.to_dict() == tree.to_dict()
+
+
 def test_rows_of_weight_0_are_absent():
     model = CalibratedClassifier(GaussianNB(), "platt", cv=KFold(3), ensemble=True)
     weights = np.where(np.arange(240) % 4 == 0, 0.0, 1.0)

@@ -23,7 +23,7 @@ N_ROWS = 700
 
 
 @functools.cache
-def both_ways(n_classes, scoring, weighted, some_held_out=False):
+def both_ways(n_classes, scoring, weighted, some_held_out=False, grouped=False):
     """The candidates of a tree, known by sums, and the same by rows."""
     kept = []
 
@@ -36,7 +36,8 @@ def both_ways(n_classes, scoring, weighted, some_held_out=False):
     cv = [(np.arange(200, N_ROWS), np.arange(200))] if some_held_out else 4
     with patch.object(engine, "HeldOutSums", watched), chunks_of(150):
         tree = histogram_tree(criterion="residual", scoring=scoring, cv=cv)
-        tree.fit(X, y, scores, sample_weight=weights)
+        groups = [f"g{row % 90}" for row in range(N_ROWS)] if grouped else None
+        tree.fit(X, y, scores, sample_weight=weights, groups=groups)
     [(pool, sums)] = kept
     parts = [state for _, state in pool._chunks if len(state.labels)]
     p = np.concatenate([part.probabilities for part in parts], axis=1).astype(np.float64)
@@ -44,7 +45,8 @@ def both_ways(n_classes, scoring, weighted, some_held_out=False):
         p = np.concatenate([1.0 - p, p], axis=2)
     labels = np.concatenate([part.labels for part in parts])
     weights = np.concatenate([part.weights for part in parts]) if weighted else None
-    rows = HeldOutRows(sums.names, p, labels, weights, scoring, sums.has_uncalibrated)
+    groups = np.concatenate([part.groups for part in parts]) if grouped else None
+    rows = HeldOutRows(sums.names, p, labels, weights, scoring, sums.has_uncalibrated, groups)
     return sums, rows, tree
 
 
@@ -77,9 +79,10 @@ def test_losses_are_those_of_the_rows(n_classes, scoring, weighted, some):
         assert candidate.loss == pytest.approx(rows.loss(alone), abs=1e-6)
 
 
+@pytest.mark.parametrize("grouped", [False, True], ids=["rows", "groups"])
 @every_case
-def test_excess_is_that_of_the_rows(n_classes, scoring, weighted, some):
-    sums, rows, _ = both_ways(n_classes, scoring, weighted, some)
+def test_excess_is_that_of_the_rows(n_classes, scoring, weighted, some, grouped):
+    sums, rows, _ = both_ways(n_classes, scoring, weighted, some, grouped and not some)
     mixtures = random_weights(len(sums), 4)
     found_any = False
     for of in SCORINGS:

@@ -31,6 +31,7 @@ def sums_of(rows, n_chunks=3):
         scale=SimpleNamespace(n_states=1 if n_classes == 2 else n_classes),
         scoring=rows.scoring,
         unit=lambda largest: 2.0**40 / 2.0 ** np.ceil(np.log2(largest)),
+        n_groups=0,
     )
     shown = rows.probabilities[:, :, 1:] if n_classes == 2 else rows.probabilities
     states = [

@@ -91,3 +91,24 @@ def test_a_row_of_weight_two_is_two_rows(rows):
     repeated = np.repeat(worse, times), np.repeat(better, times)
     found = standard_errors(worse, better, weights)
     assert found == pytest.approx(standard_errors(*repeated, None), rel=1e-6, abs=1e-6)
+
+
+@quick
+@given(st.integers(2, 20), st.integers(1, 5), st.integers(0, 99))
+def test_the_rows_of_a_group_count_as_one(n_groups, copies, seed):
+    worse, better = losses = np.random.default_rng(seed).random((2, n_groups))
+    alone = standard_errors(worse, better, None)
+    groups = np.repeat(np.arange(n_groups, dtype=np.uint32), copies)
+    repeated = np.repeat(losses, copies, axis=1)
+    assert standard_errors(*repeated, None, groups) == pytest.approx(alone, rel=1e-6, abs=1e-9)
+    weights = np.full(n_groups, float(copies))
+    one_each = np.arange(n_groups, dtype=np.uint32)
+    found = standard_errors(worse, better, weights, one_each)
+    assert found == pytest.approx(alone, rel=1e-6, abs=1e-9)
+
+
+def test_standard_errors_of_groups_by_hand():
+    worse, better = np.array([3.0, 1.0, 0.0, 2.0]), np.array([1.0, 1.0, 1.0, 1.0])
+    # Differences 2, 0, -1, 1 of mean 0.5: the groups are off by 1.5 - 0.5 and by -1.5 + 0.5.
+    groups = np.array([0, 0, 1, 1], dtype=np.uint32)
+    assert standard_errors(worse, better, None, groups) == pytest.approx(0.5 / (math.sqrt(2) / 4))

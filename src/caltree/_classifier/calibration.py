@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import has_fit_parameter
 
@@ -43,7 +44,9 @@ class CalibrationRows:
 
         Its own folds keep groups together or, without groups, what the folds test together.
         """
-        X = self.X if len(rows) == len(self.labels) else take_rows(self.X, rows)
+        # A copy only if it is needed: the rows may be any, in any order.
+        are_all = np.array_equal(rows, np.arange(len(self.labels)))
+        X = self.X if are_all else take_rows(self.X, rows)
         calibrator.fit(
             self.columns.of(X),
             self.labels[rows],

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from .. import _core
 from .._fitted.model import Arrays
 from .._inputs.arrays import Floats, Labels
+from .._inputs.groups import GroupNumbers
 from .binning import Bins, Codes
 
 _BITS = 62
@@ -84,6 +85,8 @@ class Plan:
     scoring: str
     has_offset: bool
     """Whether the scores say something before any correction: margins do not."""
+    n_groups: int = 0
+    """How many groups the rows are in; 0 if there are none."""
 
     @property
     def n_trees(self) -> int:
@@ -117,6 +120,7 @@ class Chunk(Arrays):
     """The uncalibrated log-odds; None if there are none, or if the scores are just these."""
     weights: Floats | None
     fold: npt.NDArray[np.uint8]
+    groups: GroupNumbers | None = None
 
     def __len__(self) -> int:
         return len(self.labels)

@@ -14,6 +14,7 @@ from scipy.special import expit, softmax
 from .. import _core
 from .._inputs.arrays import Floats, Indices
 from .._inputs.folds import IN_NO_FOLD
+from .._inputs.groups import GroupNumbers
 from .._training.held_out import HeldOut, mix
 from .._training.losses import ROUNDING, SMALLEST_PROBABILITY, as_score, in_standard_errors
 from .chunk import Chunk, Plan
@@ -37,6 +38,7 @@ class Candidates:
     """Candidates x rows x log-odds."""
     labels: npt.NDArray[Any]
     weights: Floats | None
+    groups: GroupNumbers | None = None
 
     def losses(self, mixture: Floats, scoring: str) -> Floats:
         """Return the loss of every row."""
@@ -60,8 +62,12 @@ class Candidates:
 
     def total(self, values: Floats, unit: float) -> int:
         """Return the weighted sum of a value a row, in whole numbers."""
+        return int(self.in_wholes(values, unit).sum())
+
+    def in_wholes(self, values: Floats, unit: float) -> Wholes:
+        """Return weighted values of rows as whole numbers."""
         weighted = values if self.weights is None else values * self.weights
-        return int(np.rint(weighted * unit).astype(np.int64).sum())
+        return np.rint(weighted * unit).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -94,9 +100,10 @@ class PredictHeldOut:
             found = np.concatenate([p[np.newaxis].astype(np.float32), found])
         held_out = chunk.fold != IN_NO_FOLD
         if held_out.all():
-            return Candidates(found, chunk.labels, chunk.weights)
+            return Candidates(found, chunk.labels, chunk.weights, chunk.groups)
         weights = None if chunk.weights is None else chunk.weights[held_out]
-        return Candidates(found[:, held_out], chunk.labels[held_out], weights)
+        groups = None if chunk.groups is None else chunk.groups[held_out]
+        return Candidates(found[:, held_out], chunk.labels[held_out], weights, groups)
 
 
 @dataclass(frozen=True)
@@ -180,6 +187,31 @@ class SumLosses:
 
 
 @dataclass(frozen=True)
+class SumByGroup:
+    """Of each group, the weight and the difference of the losses of two mixtures."""
+
+    worse: Floats
+    better: Floats
+    scoring: str
+
+    def zeros(self, plan: Plan) -> Wholes:
+        return np.zeros((2, plan.n_groups), dtype=np.int64)
+
+    def add(self, plan: Plan, chunk: Chunk, state: Candidates, total: Wholes) -> None:
+        losses = [state.losses(mixture, self.scoring) for mixture in (self.worse, self.better)]
+        both = (np.ones(len(state.labels)), losses[0] - losses[1])
+        for sums, values, unit in zip(total, both, self._units(plan), strict=True):
+            np.add.at(sums, np.asarray(state.groups), state.in_wholes(values, unit))
+
+    def finish(self, plan: Plan, total: Wholes) -> Floats:
+        return np.asarray(total / np.array(self._units(plan))[:, np.newaxis])
+
+    @staticmethod
+    def _units(plan: Plan) -> tuple[float, float]:
+        return plan.unit(1.0), plan.unit(_LARGEST_DEVIANCE)
+
+
+@dataclass(frozen=True)
 class SumRatios:
     """Ratios of the candidates' likelihoods to a mixture's, and products of two ratios."""
 
@@ -228,6 +260,10 @@ class HeldOutSums(HeldOut):
         mean = difference / total
         if abs(mean) <= ROUNDING * worse_loss / total:
             return 0.0
+        if self._plan.n_groups:
+            weight, by_group = self._pool.total(SumByGroup(worse, better, scoring))
+            squares = float(((by_group - mean * weight) ** 2).sum())
+            return in_standard_errors(mean, squares, total)
         return in_standard_errors(mean, squares - difference * mean, total)
 
     def are_equal(self, first: int, second: int) -> bool:

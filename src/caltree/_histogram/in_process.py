@@ -24,7 +24,7 @@ from .._inputs.folds import (
     make_folds,
     random_generator,
 )
-from .._inputs.groups import deal_groups
+from .._inputs.groups import GroupNumbers, deal_groups, number_groups
 from .._inputs.hashing import SmallestHashes
 from .._inputs.indexing import count_rows, take_rows
 from .._inputs.tables import read_table
@@ -56,9 +56,12 @@ def make_histogram_engine(
     n_jobs: int | None,
 ) -> tuple[HistogramEngine, Fingerprint]:
     """Put the rows of a table into bins, a chunk at a time; return an engine and a fingerprint."""
-    n_folds, fold_of = _deal_folds(rows, settings, cv, random_state)
+    n_groups, groups = 0, None
+    if rows.kept_groups is not None:
+        n_groups, groups = number_groups(rows.kept_groups)
+    n_folds, fold_of = _deal_folds(rows, groups, settings, cv, random_state)
     n_threads = count_threads(n_jobs)
-    parts = _divide(X, rows, _chunk_size(len(rows.labels)))
+    parts = _divide(X, rows, groups, _chunk_size(len(rows.labels)))
     first = np.cumsum([0, *map(len, parts)]).tolist()
     numbered = list(zip(parts, first[:-1], strict=True))
     kind = rows.kind
@@ -83,6 +86,7 @@ def make_histogram_engine(
         n_folds=n_folds,
         largest_weight=1.0 if rows.weights is None else float(rows.weights.max()),
         scoring=settings.scoring,
+        n_groups=n_groups,
     )
 
     def put_into_bins(numbered: tuple[Part, int]) -> tuple[Chunk, SmallestHashes]:
@@ -100,13 +104,12 @@ def _chunk_size(n_rows: int) -> int:
 
 
 def _deal_folds(
-    rows: TrainingRows, settings: Settings, cv: Any, random_state: Any
+    rows: TrainingRows, groups: GroupNumbers | None, settings: Settings, cv: Any, random_state: Any
 ) -> tuple[int, FoldOf]:
     """Return the number of folds that trees are grown for, and the fold of every row."""
     n_rows = len(rows.labels)
     if not settings.needs_folds:
         return 0, folds_by_number(1, 0, 0)
-    groups = rows.kept_groups
     if isinstance(cv, Integral):
         if groups is None:
             return deal_by_number(int(cv), n_rows, random_state)
@@ -117,7 +120,7 @@ def _deal_folds(
 
 
 def _deal_whole_groups(
-    groups: npt.NDArray[Any], labels: Labels, n_folds: int, random_state: Any
+    groups: GroupNumbers, labels: Labels, n_folds: int, random_state: Any
 ) -> tuple[int, FoldOf]:
     check_folds(n_folds, len(labels))
     n_judged = judged_folds(n_folds, len(labels))
@@ -155,7 +158,7 @@ def _known_folds(fold: npt.NDArray[np.uint8]) -> FoldOf:
     return of_rows
 
 
-def _divide(X: Any, rows: TrainingRows, chunk_rows: int) -> list[Part]:
+def _divide(X: Any, rows: TrainingRows, groups: GroupNumbers | None, chunk_rows: int) -> list[Part]:
     if isinstance(X, list | tuple):
         X = read_table(X, "X").data  # once for all
     n_rows = count_rows(X, "X")
@@ -170,7 +173,12 @@ def _divide(X: Any, rows: TrainingRows, chunk_rows: int) -> list[Part]:
         weights = None if rows.weights is None else rows.weights[kept]
         parts.append(
             Part(
-                take_rows(X, slice(begin, end)), keep, rows.labels[kept], rows.scores[kept], weights
+                take_rows(X, slice(begin, end)),
+                keep,
+                rows.labels[kept],
+                rows.scores[kept],
+                weights,
+                None if groups is None else groups[kept],
             )
         )
         first += count

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from .._fitted.fingerprint import calibration_hashes
 from .._inputs.arrays import Floats, Labels, Mask
 from .._inputs.attributes import Attributes
+from .._inputs.groups import GroupNumbers
 from .._inputs.hashing import SmallestHashes
 from .._inputs.indexing import take_rows
 from .._inputs.scores import ScoreKind, is_offset
@@ -32,6 +33,7 @@ class Part:
     """From here on, of the kept rows alone."""
     scores: Floats
     weights: Floats | None
+    groups: GroupNumbers | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -91,6 +93,7 @@ def make_plan(
     n_folds: int,
     largest_weight: float,
     scoring: str,
+    n_groups: int = 0,
 ) -> tuple[Plan, Attributes]:
     """Measure bins of attributes and scales of scores on a sample of the rows."""
     complete, bins = learn_bins(summary, known, sample.matrix, sample.weights)
@@ -106,6 +109,7 @@ def make_plan(
         largest_weight=largest_weight,
         scoring=scoring,
         has_offset=kind.score_type != "margin",
+        n_groups=n_groups,
     )
     return plan, complete
 
@@ -126,5 +130,6 @@ def bin_rows(
         offset=None if same or log_odds is None else np.ascontiguousarray(log_odds),
         weights=part.weights,
         fold=fold,
+        groups=part.groups,
     )
     return chunk, SmallestHashes.of(hashes)

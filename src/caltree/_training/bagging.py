@@ -14,7 +14,6 @@ from .. import _core
 from .._fitted.model import FittedModel
 from .._fitted.selection import UNCALIBRATED, Selection
 from .._inputs.arrays import Floats
-from .._inputs.groups import GroupNumbers
 from .._running import progress
 from .._running.threads import count_threads, in_order
 from .averaging import best_weights, size_name
@@ -58,22 +57,17 @@ class FittedForest:
     """None if every row was seen by all trees of a kind, so that nothing could be chosen."""
 
 
-def fit_forest(
-    dataset: Dataset,
-    settings: ForestSettings,
-    n_jobs: int | None,
-    groups: GroupNumbers | None = None,
-) -> FittedForest:
+def fit_forest(dataset: Dataset, settings: ForestSettings, n_jobs: int | None) -> FittedForest:
     """Grow trees on bootstrap samples, and weight their sizes by their out-of-bag rows.
 
-    With groups, which are numbered, the samples are of whole groups.
+    The samples are of rows, or of whole groups if there are any.
     """
     sums = _OutOfBagSums(dataset)
     trees: list[Tree] = []
     # In their order, whichever is done first, so that sums do not depend on the threads.
     with (
         progress.stage(GROWING) as growing,
-        closing(_grow_trees(dataset, settings, n_jobs, groups)) as grown,
+        closing(_grow_trees(dataset, settings, n_jobs)) as grown,
     ):
         for number, (structure, models, rows, predictions) in enumerate(grown):
             sums.add(number % 2, rows, predictions)
@@ -101,7 +95,7 @@ def _tell(growing: progress.Stage, n_grown: int, n_trees: int) -> None:
 
 
 def _grow_trees(
-    dataset: Dataset, settings: ForestSettings, n_jobs: int | None, groups: GroupNumbers | None
+    dataset: Dataset, settings: ForestSettings, n_jobs: int | None
 ) -> Generator[_Bagged]:
     training = _core.ShrunkenTraining(dataset.core, dataset.offset, settings.max_bins, False)
 
@@ -115,7 +109,7 @@ def _grow_trees(
             settings.min_samples_leaf,
             depth_limit(settings.max_depth),
             settings.max_features[number % 2],
-            groups,
+            dataset.groups,
         )
 
     return in_order(grow, enumerate(settings.seeds), count_threads(n_jobs))
@@ -158,6 +152,7 @@ class _OutOfBagSums:
             weights=None if data.weights is None else data.weights[seen],
             scoring=settings.scoring,
             has_uncalibrated=known is not None,
+            groups=None if data.groups is None else data.groups[seen],
         )
 
 

@@ -10,6 +10,7 @@ from .. import _core
 from .._fitted.model import FittedModel
 from .._inputs.arrays import Floats, Labels
 from .._inputs.attributes import Attributes
+from .._inputs.groups import GroupNumbers
 
 # The work of a node model grows with the square of the scores each log-odds sees.
 _MOST_SEEN_SCORES = 30
@@ -17,7 +18,7 @@ _MOST_SEEN_SCORES = 30
 
 @dataclass(frozen=True)
 class Dataset:
-    """The training rows: encoded attributes, labels, weights, and the scores in three forms."""
+    """The training rows: encoded attributes, labels, weights, groups, the scores in three forms."""
 
     attributes: Attributes
     matrix: Floats
@@ -30,6 +31,7 @@ class Dataset:
     uncalibrated: Floats | None
     """The uncalibrated probabilities; None of margins."""
     weights: Floats | None
+    groups: GroupNumbers | None = None
 
     @cached_property
     def core(self) -> _core.Training:

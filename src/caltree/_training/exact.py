@@ -124,6 +124,7 @@ class TreesOnRows:
             weights=None if data.weights is None else data.weights[rows],
             scoring=self.scoring,
             has_uncalibrated=has_uncalibrated,
+            groups=None if data.groups is None else data.groups[rows],
         )
 
 

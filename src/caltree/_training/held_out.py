@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._inputs.arrays import Floats, Labels
+from .._inputs.groups import GroupNumbers
 from .losses import SMALLEST_PROBABILITY, mean_loss, row_losses, standard_errors
 
 
@@ -66,6 +67,7 @@ class HeldOutRows(HeldOut):
     weights: Floats | None
     scoring: str
     has_uncalibrated: bool
+    groups: GroupNumbers | None = None
 
     def loss(self, weights: Floats) -> float:
         losses = row_losses(self._mix(weights), self.labels, self.scoring)
@@ -73,7 +75,7 @@ class HeldOutRows(HeldOut):
 
     def excess(self, worse: Floats, better: Floats, scoring: str) -> float:
         higher, lower = (row_losses(self._mix(w), self.labels, scoring) for w in (worse, better))
-        return standard_errors(higher, lower, self.weights)
+        return standard_errors(higher, lower, self.weights, self.groups)
 
     def are_equal(self, first: int, second: int) -> bool:
         return np.array_equal(self.probabilities[first], self.probabilities[second])

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from .. import _core
 from .._inputs.arrays import Floats
+from .._inputs.groups import GroupNumbers
 
 # A row's log loss counts no smaller probability than this.
 SMALLEST_PROBABILITY = _core.smallest_probability
@@ -37,14 +38,22 @@ def as_score(mean: float, scoring: str) -> float:
     return mean if scoring == "log_loss" else math.sqrt(mean)
 
 
-def standard_errors(worse: Floats, better: Floats, weights: Floats | None) -> float:
-    """By how many standard errors one mean loss exceeds another of the same rows."""
+def standard_errors(
+    worse: Floats, better: Floats, weights: Floats | None, groups: GroupNumbers | None = None
+) -> float:
+    """By how many standard errors one mean loss exceeds another of the same rows.
+
+    The rows of a group may err together, so that each group counts as one observation.
+    """
     difference = worse - better
     mean = float(np.average(difference, weights=weights))
     if len(worse) < 2 or abs(mean) <= ROUNDING * float(np.average(worse, weights=weights)):
         return 0.0
     # A row of weight 2 counts as two rows.
     count = np.ones(len(worse)) if weights is None else weights
+    if groups is not None:
+        deviations = np.bincount(groups, count * (difference - mean))
+        return in_standard_errors(mean, float(deviations @ deviations), float(count.sum()))
     return in_standard_errors(mean, float(count @ (difference - mean) ** 2), float(count.sum()))
 
 
