@@ -1,4 +1,4 @@
-"""Tasks of one fit on a cluster, which are cancelled if it does not come to its end."""
+"""Tasks of one fit on a cluster, which are given up if it does not come to its end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from distributed import Client, Future, futures_of
 
 
 class Tasks:
-    """Gives tasks to a cluster as its client does; whatever ends the fit early cancels them.
+    """Gives tasks to a cluster as its client does; whatever ends the fit early gives them up.
 
     Without that the cluster would go on: exceptions keep futures alive, and these their tasks.
     """
@@ -24,7 +24,9 @@ class Tasks:
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if error is not None:
-            self.client.cancel(list(self._futures))
+            # Not by the client's cancel: its scheduler fails on results that nobody holds any more.
+            for future in list(self._futures):
+                future.release()
 
     def submit(self, *given: Any, **options: Any) -> Future:
         """Give a task."""
