@@ -28,7 +28,7 @@ from ._classifier_base import CalibratedClassifierBase
 from ._fitted.fingerprint import Fingerprint, table_hashes
 from ._inputs.arrays import Mask
 from ._inputs.indexing import Columns, count_rows, take_rows
-from ._inputs.labels import check_labels_of_all_rows, check_weights
+from ._inputs.labels import check_labels_of_all_rows, check_training_weights, check_weights
 from ._inputs.parameters import check_choice, check_jobs
 from ._inputs.scores import ScoreType
 from .tree import CalibrationTree
@@ -185,6 +185,8 @@ class CalibratedClassifier(CalibratedClassifierBase):
         weights = check_weights(sample_weight, n_rows)
         keep = np.ones(n_rows, dtype=bool) if weights is None else weights > 0
         own, labels = check_labels_of_all_rows(y, n_rows, keep)
+        if weights is not None:
+            check_training_weights(weights)
         to_train = {name: e for name, e in estimators.items() if not is_frozen(e)}
         params, split_params = route_metadata(self, to_train, n_rows, weights, groups, fit_params)
         if not keep.all():
