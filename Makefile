@@ -2,6 +2,8 @@
 # make test    everything that must hold before a change lands
 # make lint    style and types
 # make sanitize  the native tests under AddressSanitizer and UndefinedBehaviorSanitizer
+# make fuzz    random problems; FUZZ="--seed 1 --seconds 600" for others
+# make fuzz-sanitized  the same on the core of `make sanitize`
 # make bench   speed, against scikit-learn in the same run
 # make bench-scale  millions of rows, against LightGBM and on a cluster; DATA=folder of data sets
 # make docs    the documentation site, in build/docs
@@ -14,7 +16,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := CMakeLists.txt $(wildcard src/core/*/*)
 
-.PHONY: demo test lint sanitize bench bench-scale docs clean
+.PHONY: demo test lint sanitize fuzz fuzz-sanitized bench bench-scale docs clean
 
 demo: $(VENV)/.ready
 	$(BIN)/caltree demo
@@ -28,6 +30,17 @@ lint: $(VENV)/.ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/clang-format --dry-run --Werror src/core/*/* tests/native/*.cpp
+
+FUZZ ?= --problems 10000
+fuzz: $(VENV)/.ready
+	$(BIN)/python benchmarks/fuzz.py $(FUZZ)
+
+# Without site, since the finder of a package installed in place comes before the path.
+fuzz-sanitized: sanitize
+	LD_PRELOAD="$$(cat $(SANITIZED)/preload.txt)" ASAN_OPTIONS=detect_leaks=0 \
+	    PYTHONPATH="$(SANITIZED)/python:$$($(BIN)/python -c \
+	    'import sysconfig; print(sysconfig.get_path("purelib"))')" \
+	    $(BIN)/python -S benchmarks/fuzz.py $(FUZZ)
 
 bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/speed.py

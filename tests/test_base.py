@@ -176,13 +176,6 @@ def test_neighbours_do_not_matter_to_a_row(name):
     assert_close(np.vstack(alone), together[:20])
 
 
-@every
-@pytest.mark.parametrize("k", [1, 2])
-def test_no_rows_have_no_answers(name, k):
-    scores = np.hstack([SCORES] * k)
-    assert fitted(name, X, Y, scores).predict_proba(X[:0], scores[:0]).shape == (0, 2)
-
-
 # Scores of every form
 
 
@@ -433,6 +426,19 @@ def test_a_calibrator_survives_pickle_json_and_a_file(name, n_classes, tmp_path)
         assert np.array_equal(again.predict_proba(X, scores), model.predict_proba(X, scores))
         assert again.to_dict() == model.to_dict()
         assert vars(again).keys() == vars(model).keys()
+
+
+@every
+@pytest.mark.parametrize("kind", ["probability", "logit", "margin"])
+@pytest.mark.parametrize("width", [1, 2, 4])
+def test_no_rows_have_no_probabilities(name, kind, width):
+    model = clone(CALIBRATORS[name])
+    if "score_type" in model.get_params():
+        model.set_params(score_type=kind)
+    p = np.column_stack([1.0 - SCORES[:, 1], SCORES[:, 1]] * 2)[:, 4 - width :]
+    scores = p if kind == "probability" else logit(p)
+    model.fit(X, Y, scores)
+    assert model.predict_proba(X[:0], scores[:0]).shape == (0, 2)
 
 
 @every

@@ -9,8 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
 
 from caltree import (
+    CalibratedClassifier,
     CalibrationForest,
     CalibrationTree,
     IdentityCalibrator,
@@ -300,3 +303,10 @@ def test_weights_that_can_be_fitted_can_be_stored(calibrator, weights, seed):
     assert_probabilities(probabilities)
     again = type(fitted).from_dict(json.loads(json.dumps(fitted.to_dict(), allow_nan=False)))
     assert np.array_equal(again.predict_proba(X, scores), probabilities)
+
+
+def test_weights_are_refused_before_any_classifier_is_trained():
+    X, y, _ = make_rows(40)
+    never = GridSearchCV(GaussianNB(), {"no_parameter_of_it": [1]})
+    with pytest.raises(ValueError, match="sample_weight sums to 4e"):
+        CalibratedClassifier(never).fit(X, y, sample_weight=np.full(40, 1e15))

@@ -197,9 +197,9 @@ def _column(random: Random, hint: Any) -> Any:
     return values
 
 
+# Arrays more often than the others, since these take more time.
 TABLES = (
-    "array",
-    "array",
+    *["array"] * 4,
     "float32",
     "fortran",
     "rows",

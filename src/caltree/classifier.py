@@ -33,7 +33,7 @@ from ._fitted.fingerprint import Fingerprint, table_hashes
 from ._inputs.arrays import Floats, Mask
 from ._inputs.groups import check_groups
 from ._inputs.indexing import Columns, count_rows
-from ._inputs.labels import check_labels_of_all_rows, check_weights
+from ._inputs.labels import check_labels_of_all_rows, check_training_weights, check_weights
 from ._inputs.parameters import check_choice, check_flag, check_jobs, is_whole
 from ._running import progress
 
@@ -212,6 +212,8 @@ class CalibratedClassifier(CalibratedClassifierBase):
         weights = check_weights(sample_weight, n_rows)
         keep = np.ones(n_rows, dtype=bool) if weights is None else weights > 0
         own, labels = check_labels_of_all_rows(y, n_rows, keep)
+        if weights is not None:
+            check_training_weights(weights)
         groups = check_groups(groups, n_rows, keep)
         to_train = {name: e for name, e in estimators.items() if not is_frozen(e)}
         params, split_params = route_metadata(self, to_train, weights, groups, fit_params)

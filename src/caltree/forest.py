@@ -26,6 +26,7 @@ from ._inputs.training_rows import TrainingRows
 from ._model_base import AttributeCalibrator
 from ._training.bagging import ForestSettings, fit_forest
 from ._training.dataset import Dataset
+from ._training.score_thresholds import round_score_thresholds
 
 
 class CalibrationForest(AttributeCalibrator):
@@ -171,8 +172,9 @@ class CalibrationForest(AttributeCalibrator):
                 "groups it has not seen; leave groups out"
             )
         fitted = fit_forest(dataset, self._settings(dataset), self.n_jobs)
+        model = round_score_thresholds(fitted.model, dataset.scores, rows.kind)
         fitted_rows = FittedRows.of(rows, take_fingerprint(rows, dataset.matrix))
-        self._set_fitted(fitted.model, fitted.selection, fitted_rows)
+        self._set_fitted(model, fitted.selection, fitted_rows)
 
     def _check_parameters(self) -> None:
         check_count("n_estimators", self.n_estimators, 2)

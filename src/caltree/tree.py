@@ -81,8 +81,9 @@ class CalibrationTree(TreeCalibrator):
         "exact" looks at every row in every node. "hist" puts the attributes into their bins once,
         one or two bytes each, and grows the tree level by level on sums over bins. No node of
         fewer than one in 4096 rows is split then, and `cv` deals rows out by their numbers alone.
-        The result is a little coarser and takes a fraction of the time and memory. "auto" is
-        "hist" beyond 200,000 rows.
+        The result is a little coarser and takes a fraction of the time and memory; of a few
+        thousand rows and as many attributes, though, bins take longer than the rows in them.
+        "auto" is "hist" beyond 200,000 rows.
     cv : int, splitter or iterable of (train, test), default=5
         The folds of every cross-validation. A number deals the rows out by class, without
         shuffling unless `random_state` is given, and whole groups if `fit` is given groups.

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from caltree import CalibrationForest, IdentityCalibrator
+from caltree import CalibrationForest, CalibrationTree, IdentityCalibrator
+from caltree._inputs.scores import ScoreKind
 from caltree.export.onnx import to_onnx
 
 from ..support.export_cases import CASES, fitted, hostile_rows
@@ -131,3 +133,61 @@ def test_identifiers_of_arrays_keep_their_places():
         tree = fixed_tree().fit(X, y, scores)
     found = probabilities(to_onnx(tree, dtype="float64"), X, scores, np.float64)
     np.testing.assert_allclose(found, tree.predict_proba(X, scores), rtol=0, atol=1e-12)
+
+
+# Rows of double precision, rounded to single precision
+
+
+def steps(n_rows, n_steps, seed):
+    """Numbers of steps, a few different ones between 0 and `n_steps`, and no two of one step."""
+    rng = np.random.default_rng(seed)
+    different = np.arange(n_steps) + rng.uniform(0.0, 0.4, n_steps)
+    return rng.choice(different, n_rows), rng
+
+
+@pytest.mark.parametrize(
+    "calibrator",
+    [
+        CalibrationTree(tree_method="exact"),
+        CalibrationTree(tree_method="hist", max_bins=30),
+        CalibrationForest(10, random_state=0),
+    ],
+    ids=["exact", "hist", "forest"],
+)
+def test_rounded_attributes_take_the_same_branch(calibrator):
+    number, rng = steps(600, 40, 0)
+    y = rng.random(600) < np.where(number > 17, 0.9, 0.1)
+    X = (1.0 + number * 2.0**-23)[:, np.newaxis]
+    calibrator = clone(calibrator).fit(X, y, scores=np.full(600, 0.5))
+    assert (calibrator.model_.attribute >= 0).any()
+    new = 1.0 + rng.uniform(0, 40, (5000, 1)) * 2.0**-23
+    scores = np.full((5000, 1), 0.5)
+    found = probabilities(calibrator.to_onnx(), new, scores, np.float32)
+    np.testing.assert_allclose(found, calibrator.predict_proba(new, scores), atol=1e-6)
+    rounded = calibrator.predict_proba(new.astype(np.float32), scores)
+    np.testing.assert_allclose(found, rounded, atol=1e-6)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("low", [0.25, 1.0 - 2.0**-19])
+def test_rounded_scores_take_the_same_branch(n_classes, low):
+    def make_scores(number, rng):
+        first = low + number * 2.0**-24
+        shares = rng.dirichlet(np.ones(n_classes - 1), len(number))
+        columns = np.column_stack([first, (1.0 - first)[:, np.newaxis] * shares])
+        return columns[:, ::-1] if n_classes == 2 else columns
+
+    number, rng = steps(500, 25, 0)
+    scores = make_scores(number, rng)
+    y = np.where(rng.random(500) < np.where(number > 11, 0.9, 0.1), 0, 1)
+    y[:n_classes] = np.arange(n_classes)
+    forest = CalibrationForest(10, max_bins=2000, do_no_harm=False, random_state=0)
+    forest.fit(np.zeros((500, 1)), y, scores=scores)
+    model, kind = forest.model_, ScoreKind(n_classes, "probability")
+    new = make_scores(rng.uniform(0, 25, 5000), rng)
+    seen, rounded = (kind.regressors(each.astype(float)) for each in (new, new.astype(np.float32)))
+    for column in range(seen.shape[1]):
+        thresholds = model.threshold[model.attribute == 1 + column]
+        for threshold in thresholds[thresholds < 1e300]:
+            assert np.array_equal(seen[:, column] > threshold, rounded[:, column] > threshold)
+    assert np.isin(model.attribute, 1 + np.arange(seen.shape[1])).any()

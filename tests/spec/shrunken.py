@@ -58,10 +58,23 @@ class Binned:
         assert self.lower is not None and self.upper is not None
         if cut + 1 == self.n_bins:
             return float(np.finfo(np.float64).max)  # only missing values are left
-        below, above = self.upper[cut], self.lower[cut + 1]
-        halfway = below / 2 + above / 2
-        # Between neighbouring floating-point numbers there is nothing.
-        return float(halfway if below <= halfway < above else below)
+        return threshold_between(self.upper[cut], self.lower[cut + 1])
+
+
+def threshold_between(below: float, above: float) -> float:
+    """About halfway between two values, so that single precision divides all numbers alike."""
+    halfway = below / 2 + above / 2
+    # Between neighbouring floating-point numbers there is nothing.
+    halfway = float(halfway if below <= halfway < above else below)
+    if max(abs(below), abs(above)) >= np.finfo(np.float32).max:
+        return halfway
+    first, last, middle = np.array([below, above, halfway]).astype(np.float32)
+    if first == last or (first == below and last == above):
+        return halfway
+    single = min(middle, np.nextafter(last, first))
+    edge = (float(single) + float(np.nextafter(single, np.float32(np.inf)))) / 2
+    # The end of the numbers that are rounded to it, which is rounded to the even one itself.
+    return edge if np.float32(edge) == single else float(np.nextafter(edge, -np.inf))
 
 
 def bin_numbers(values: Floats, weights: Floats, max_bins: int) -> Binned:

@@ -32,7 +32,7 @@ def read_numbers(
     if dtype is np.int32 and (min(numbers) < limits.min or max(numbers) > limits.max):
         raise ValueError(f"{name} of a stored calibrator holds a number that is out of range")
     try:
-        array = np.array(numbers, dtype=dtype)
+        array: npt.NDArray[Any] = np.array(numbers, dtype=dtype)
     except OverflowError:  # a whole number beyond all floats
         array = np.array(np.inf)
     if not np.isfinite(array).all():

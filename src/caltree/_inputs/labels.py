@@ -200,8 +200,14 @@ def check_weights(sample_weight: Any, n_rows: int, of: str = "X") -> Floats | No
     return weights
 
 
+def check_training_weights(weights: Floats) -> None:
+    """Refuse checked weights of training rows that no sum can hold."""
+    heaviest = int(weights.argmax())
+    check_scale(float(weights.sum()), float(weights[heaviest]), f" in row {heaviest}")
+
+
 def check_scale(total: float, largest: float, where: str) -> None:
-    """Refuse weights of training rows that no sum can hold: too many rows, or one that is all."""
+    """Refuse weights of too many rows, or of one row beside which all others vanish."""
     if not total <= _MOST_ROWS:
         raise ValueError(
             f"sample_weight sums to {total:g}, and the largest weight is {largest:g}{where}. A "

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from .arrays import Floats, Labels, Mask
 from .groups import check_groups
 from .indexing import count_rows
-from .labels import check_labels, check_scale, check_weights, warn_of_few_rows
+from .labels import check_labels, check_training_weights, check_weights, warn_of_few_rows
 from .scores import ScoreKind, ScoreType, as_score_matrix, resolve_score_type
 
 
@@ -62,10 +62,9 @@ def check_training_rows(
     matrix = as_score_matrix(scores, n_rows, len(classes), keep, of)
     kind = resolve_score_type(matrix, len(classes), score_type)
     if weights is not None:
-        total, heaviest = float(weights.sum()), int(weights.argmax())
-        check_scale(total, float(weights[heaviest]), f" in row {heaviest}")
+        check_training_weights(weights)
         if weights_count_rows:
-            warn_of_few_rows(total)
+            warn_of_few_rows(float(weights.sum()))
         weights = weights if keep is None else weights[keep]
     return TrainingRows(classes, labels, matrix, kind, weights, keep, known_groups)
 

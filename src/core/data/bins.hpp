@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
@@ -17,6 +18,35 @@ using Bin = std::uint16_t;
 
 inline constexpr std::size_t most_bins = 65'534;  // one more is needed for missing values
 
+namespace detail {
+
+// The last of the numbers that are rounded to this one in single precision, or to one below it.
+inline double last_rounded_to(float single) {
+    const double next = std::nextafter(single, std::numeric_limits<float>::infinity());
+    const double edge = (static_cast<double>(single) + next) / 2.0;
+    return static_cast<float>(edge) == single
+               ? edge
+               : std::nextafter(edge, -std::numeric_limits<double>::infinity());
+}
+
+// Whether single precision reaches as far.
+inline bool is_single(double value) { return std::abs(value) < std::numeric_limits<float>::max(); }
+
+// About halfway between two values, the first of which it may be. Between values that are not of
+// single precision, every number goes the same way as the number it is rounded to: then models that
+// take single precision send rows where this one does.
+inline double threshold_between(double below, double above) {
+    double halfway = below / 2.0 + above / 2.0;
+    if (!(halfway >= below && halfway < above)) halfway = below;
+    if (!is_single(below) || !is_single(above)) return halfway;
+    const auto first = static_cast<float>(below);
+    const auto last = static_cast<float>(above);
+    if (first == last || (first == below && last == above)) return halfway;
+    return last_rounded_to(std::min(static_cast<float>(halfway), std::nextafter(last, first)));
+}
+
+}  // namespace detail
+
 struct BinnedColumn {
     std::vector<Bin> codes;  // one a row; n_bins where the value is missing
     std::size_t n_bins = 0;  // or categories
@@ -25,10 +55,7 @@ struct BinnedColumn {
 
     // Rows of bins up to `bin` have values not above this, the others have values above it.
     double threshold(std::size_t bin) const {
-        const double below = upper[bin];
-        const double above = lower[bin + 1];
-        const double halfway = below / 2.0 + above / 2.0;
-        return halfway >= below && halfway < above ? halfway : below;
+        return detail::threshold_between(upper[bin], lower[bin + 1]);
     }
 };
 

@@ -83,7 +83,8 @@ class Ensemble:
 
     Every test is `x <= bound`, for which runtimes are quickest. Numbers are compared in double
     precision, to which those of single precision are cast first: so every row goes where
-    `predict_proba` sends it, and no bound needs to be rounded.
+    `predict_proba` sends it, and no bound needs to be rounded. Thresholds are made so that rounding
+    to single precision changes no branch.
     """
 
     n_trees: int = 0
