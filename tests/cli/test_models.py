@@ -201,3 +201,20 @@ def test_a_report_on_rows_of_the_fit_warns_too(run, model, visits):
     write(visits, "s.csv")
     result = run("report", model, "s.csv", "--out", "r.html", "--quiet")
     assert (result.exit_code, result.stderr) == (0, SEEN)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--calibrator", "published"],
+        ["--param", "criterion=gain_ratio", "--param", "do_no_harm=false"],
+    ],
+)
+def test_importances_that_are_not_measured_are_not_0(run, visits, options):
+    write(visits.drop(columns="zip"), "s.csv")
+    assert run("fit", "s.csv", "--out", "m.json", *options).exit_code == 0
+    found = json.loads(run("show", "m.json", "--json").stdout)
+    assert found["n_leaves"] > 1
+    assert [attribute["importance"] for attribute in found["attributes"]] == [None] * 3
+    shown = run("show", "m.json").stdout
+    assert "age: numbers, importance not measured\n" in shown and "importance 0" not in shown

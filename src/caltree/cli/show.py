@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -108,7 +109,7 @@ def _describe_model(calibrator: AttributeCalibrator) -> dict[str, Any]:
         {
             "name": attribute.name,
             "categories": None if attribute.categories is None else list(attribute.categories),
-            "importance": importance,
+            "importance": None if math.isnan(importance) else importance,
         }
         for attribute, importance in zip(
             calibrator.model_.attributes.columns, importances, strict=True
@@ -145,7 +146,8 @@ def _in_words(found: dict[str, Any]) -> list[str]:
 
 def _attribute_in_words(attribute: dict[str, Any]) -> str:
     categories = attribute["categories"]
-    share = f", importance {attribute['importance']:.2f}"
+    importance = attribute["importance"]
+    share = f", importance {'not measured' if importance is None else f'{importance:.2f}'}"
     if categories is None:
         return f"{attribute['name']}: numbers{share}"
     shown = ", ".join(map(str, categories[:_MOST_NAMES]))
