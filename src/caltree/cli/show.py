@@ -136,6 +136,8 @@ def _in_words(found: dict[str, Any]) -> list[str]:
         f"{'attributes' if not place else '':<10}  {_attribute_in_words(attribute)}"
         for place, attribute in enumerate(found.get("attributes", []))
     ]
+    if any(attribute["importance"] is None for attribute in found.get("attributes", [])):
+        lines.append("importance  not measured, since splits by gain ratio look at classes")
     sizes = ("n_leaves", "depth", "n_trees", "slopes", "intercepts", "corners")
     titles = {"n_leaves": "leaves", "n_trees": "trees"}
     for name in sizes:
@@ -147,7 +149,7 @@ def _in_words(found: dict[str, Any]) -> list[str]:
 def _attribute_in_words(attribute: dict[str, Any]) -> str:
     categories = attribute["categories"]
     importance = attribute["importance"]
-    share = f", importance {'not measured' if importance is None else f'{importance:.2f}'}"
+    share = "" if importance is None else f", importance {importance:.2f}"
     if categories is None:
         return f"{attribute['name']}: numbers{share}"
     shown = ", ".join(map(str, categories[:_MOST_NAMES]))
