@@ -168,7 +168,7 @@ class AttributeCalibrator(Calibrator):
 
     @property
     def feature_importances_(self) -> Floats:
-        """The share of every attribute in the gain of the splits."""
+        """The share of every attribute in the gain of the splits; NaN if it is not measured."""
         check_is_fitted(self)
         return self.model_.importances
 

@@ -93,7 +93,8 @@ class PublishedCalibrationTree(TreeCalibrator):
     selection_ : None
         The method always calibrates, so that nothing is selected.
     feature_importances_ : ndarray
-        All 0: splits by gain ratio look at classes, not at miscalibration.
+        All NaN (not measured), since splits by gain ratio look at classes, not at
+        miscalibration; 0 if nothing is split.
     model_ : FittedModel
         The fitted tree as plain arrays.
     fingerprint_ : Fingerprint

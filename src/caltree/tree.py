@@ -134,7 +134,8 @@ class CalibrationTree(TreeCalibrator):
         The pruning strengths tried and the cross-validated loss of each.
     feature_importances_ : ndarray
         The share of every attribute in the deviance that the splits gained: which of them carry
-        the miscalibration. All 0 if nothing is split, or by gain ratio.
+        the miscalibration. All 0 if nothing is split, and NaN (not measured) if it is by gain
+        ratio.
     model_ : FittedModel
         The fitted tree as plain arrays.
     fingerprint_ : Fingerprint

@@ -134,14 +134,13 @@ def write_with(table, path, delimiter):
 def test_other_delimiters_can_be_had(run, complaint, delimiter, word, tmp_path):
     table = make_visits(300).round({"p_yes": 6})
     table.loc[5, "channel"] = f'w"e{delimiter}b\n,'
-    table["note"] = "a, b"
+    table["note, if any"] = "a, b"
     write_with(table, tmp_path / "s.csv", delimiter)
     line = complaint("fit", "s.csv", "--out", "m.json")
-    names = delimiter.join(table.columns)
     shown = "tab" if delimiter == "\t" else f"'{delimiter}'"
     assert line == (
-        f"cannot read s.csv: its only column is named {names!r}; if its fields are not separated "
-        f"by commas, use --delimiter {shown}"
+        "cannot read s.csv: its first line has 2 name(s) if ',' stands between them, and 7 if "
+        f"{shown} does; use --delimiter {shown}, or ',' if that is right"
     )
     write_with(table, tmp_path / "comma.csv", ",")
     expected = model_of(run, "comma.csv", "--categorical", "zip")
@@ -165,7 +164,7 @@ def test_the_ending_tsv_says_that_there_are_tabs(run, complaint, tmp_path):
     assert len(pd.read_csv("o.tsv", sep="\t").columns) == len(table.columns) + 2
     write_with(table, tmp_path / "s.tsv", ",")
     line = complaint("fit", "s.tsv", "--out", "other.json")
-    assert line.endswith("if its fields are not separated by tabs, use --delimiter ','")
+    assert line.endswith("; use --delimiter ',', or tab if that is right")
 
 
 @pytest.mark.parametrize("delimiter", ["", ";;", '"', "\n", "é"])

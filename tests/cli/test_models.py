@@ -86,7 +86,8 @@ def test_a_tree_is_shown_with_its_columns_and_text(run, model):
     assert tree.to_text() in result.stdout
     assert "scores      p_yes (probability)" in result.stdout
     assert f"leaves      {tree.get_n_leaves()}" in result.stdout
-    assert "attributes  channel: app, shop, web, importance " in result.stdout
+    assert "attributes  channel: app, shop, web\n" in result.stdout
+    assert "importance  not measured" in result.stdout
     assert tree.to_text(max_depth=1) in run("show", model, "--max-depth", 1).stdout
 
 
@@ -214,3 +215,20 @@ def test_a_report_on_rows_of_the_fit_warns_too(run, model, visits):
     write(visits, "s.csv")
     result = run("report", model, "s.csv", "--out", "r.html", "--quiet")
     assert (result.exit_code, result.stderr) == (0, SEEN)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--calibrator", "published"],
+        ["--param", "criterion=gain_ratio", "--param", "do_no_harm=false"],
+    ],
+)
+def test_importances_that_are_not_measured_are_not_0(run, visits, options):
+    write(visits.drop(columns="zip"), "s.csv")
+    assert run("fit", "s.csv", "--out", "m.json", *options).exit_code == 0
+    found = json.loads(run("show", "m.json", "--json").stdout)
+    assert found["n_leaves"] > 1
+    assert [attribute["importance"] for attribute in found["attributes"]] == [None] * 3
+    shown = run("show", "m.json").stdout
+    assert "age: numbers\n" in shown and "\nimportance  not measured, since splits" in shown

@@ -157,3 +157,17 @@ def test_identifiers_new_values_and_columns_by_name():
     with pytest.warns(UserWarning, match="a new category such as 'new' in"):
         found = tree.predict_proba(*given).compute()
     assert np.array_equal(found, expected)
+
+
+def test_bad_rows_become_nan_in_every_partition():
+    X, y, scores = make_rows(600)
+    local, tree = trees(X, y, scores)
+    scores = np.array(scores, dtype=float)
+    scores[[3, 599]] = np.nan
+    given = divided(X, SIZES), divided(scores, SIZES)
+    found = tree.predict_proba(*given, on_bad_rows="nan").compute()
+    expected = local.predict_proba(X, scores, on_bad_rows="nan")
+    np.testing.assert_array_equal(found, expected)
+    assert np.flatnonzero(np.isnan(found).any(axis=1)).tolist() == [3, 599]
+    with pytest.raises(ValueError, match="on_bad_rows must be one of"):
+        tree.predict_proba(*given, on_bad_rows="null")

@@ -252,11 +252,14 @@ class FittedModel(Arrays):
     def importances(self) -> Floats:
         """The share of every attribute in the gain of the splits; 0 where nothing is split.
 
-        A split counts for as much as the nodes below it. Splits on scores are left out.
+        A split counts for as much as the nodes below it. Splits on scores are left out. All are
+        NaN where splits look at classes, so that what they gain is not measured.
         """
         below = self._weight_of_trees[self.tree_of_nodes] - self._weight_down_to
         n_attributes = len(self.attributes.columns)
         on_attribute = (self.attribute >= 0) & (self.attribute < n_attributes)
+        if on_attribute.any() and not self.gain[on_attribute].any():
+            return np.full(n_attributes, np.nan)
         gain = (self.gain * below)[on_attribute]
         sums = np.bincount(self.attribute[on_attribute], gain, minlength=n_attributes)
         sums = np.maximum(sums, 0.0)

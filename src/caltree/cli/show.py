@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -111,7 +112,7 @@ def _describe_model(calibrator: AttributeCalibrator) -> dict[str, Any]:
         {
             "name": attribute.name,
             "categories": None if attribute.categories is None else list(attribute.categories),
-            "importance": importance,
+            "importance": None if math.isnan(importance) else importance,
         }
         for attribute, importance in zip(
             calibrator.model_.attributes.columns, importances, strict=True
@@ -140,6 +141,8 @@ def _in_words(found: dict[str, Any]) -> list[str]:
         f"{'attributes' if not place else '':<10}  {_attribute_in_words(attribute)}"
         for place, attribute in enumerate(found.get("attributes", []))
     ]
+    if any(attribute["importance"] is None for attribute in found.get("attributes", [])):
+        lines.append("importance  not measured, since splits by gain ratio look at classes")
     sizes = ("n_leaves", "depth", "n_trees", "slopes", "intercepts", "corners")
     titles = {"n_leaves": "leaves", "n_trees": "trees"}
     for name in sizes:
@@ -157,7 +160,8 @@ def _attribute_in_words(attribute: dict[str, Any]) -> str:
     categories = attribute["categories"]
     if categories == []:
         return f"{attribute['name']}: not used"
-    share = f", importance {attribute['importance']:.2f}"
+    importance = attribute["importance"]
+    share = "" if importance is None else f", importance {importance:.2f}"
     if categories is None:
         return f"{attribute['name']}: numbers{share}"
     shown = ", ".join(map(str, categories[:_MOST_NAMES]))

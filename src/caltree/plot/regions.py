@@ -245,7 +245,7 @@ def _most_important(calibrator: Any, table: Table) -> tuple[int, int]:
     importances = np.zeros(table.shape[1])
     if isinstance(found, AttributeCalibrator):
         own = found.feature_importances_
-        if isinstance(found, TreeCalibrator) and not own.any():
+        if isinstance(found, TreeCalibrator) and not (own > 0.0).any():
             own = _rows_split(found.model_)
         if len(own) == len(positions):
             for position, share in zip(positions, own, strict=True):

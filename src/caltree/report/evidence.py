@@ -155,7 +155,7 @@ def _attributes(rows: Rows) -> dict[str, Any]:
     if rows.attributes is None or not isinstance(rows.calibrator, AttributeCalibrator):
         return {"importances": [], "reason": "The calibrator looks at the scores alone."}
     importances, reason = rows.calibrator.feature_importances_, None
-    if not importances.any():
+    if not (importances > 0.0).any():
         reason = "The scores are calibrated by the same model everywhere: nothing is split."
         if rows.calibrator.model_.uncalibrated_weight == 1.0:
             reason = "The scores are left uncalibrated, so no attribute contributes anything."

@@ -203,16 +203,27 @@ def _csv(stream: Stream, given: str | None, default: str) -> Opened:
     header = _header(stream, delimiter)
     if not header:
         raise UnreadableError("it is empty; there should be a line with the names of the columns")
-    inside = [other for other in _DELIMITERS if len(header) == 1 and other in header[0]]
-    if inside and given is None:
-        word = "tab" if inside[0] == "\t" else f"'{inside[0]}'"
-        raise UnreadableError(
-            f"its only column is named {header[0]!r}; if its fields are not separated by "
-            f"{'tabs' if default == chr(9) else 'commas'}, use --delimiter {word}"
-        )
+    if given is None:
+        _check_delimiter(header, default)
     # Text, since what a column looks like at first it need not be to the end.
     schema = pa.schema([(name, pa.string()) for name in header])
     return schema, None, _csv_batches(stream, schema, delimiter)
+
+
+def _check_delimiter(header: tuple[str, ...], delimiter: str) -> None:
+    """Refuse a header that another character divides into more names."""
+    by_other = {other: 1 + sum(name.count(other) for name in header) for other in _DELIMITERS}
+    likely = max(by_other, key=lambda other: by_other[other])
+    if by_other[likely] > len(header):
+        now, then = (_in_words(each) for each in (delimiter, likely))
+        raise UnreadableError(
+            f"its first line has {len(header)} name(s) if {now} stands between them, and "
+            f"{by_other[likely]} if {then} does; use --delimiter {then}, or {now} if that is right"
+        )
+
+
+def _in_words(delimiter: str) -> str:
+    return "tab" if delimiter == "\t" else f"'{delimiter}'"
 
 
 def _csv_batches(stream: Stream, schema: Any, delimiter: str) -> Iterator[Any]:
