@@ -11,14 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._base import Calibrator, FittedRows, take_fingerprint
 from ._fitted import storage
-from ._fitted.json_values import read_numbers
+from ._fitted.json_values import SCORE_KEYS, read_numbers
 from ._inputs.arrays import Floats, Mask
 from ._inputs.indexing import count_rows
 from ._inputs.parameters import check_choice
 from ._inputs.scores import (
     SCORE_TYPES,
     ScoreKind,
-    as_score_matrix,
     log_odds,
     normalize_rows,
 )
@@ -31,6 +30,10 @@ ScoreTypeOption = Literal["auto", "probability", "logit", "margin"]
 
 class _GlobalCalibrator(Calibrator):
     """A calibrator that ignores the attributes: `X` may be None."""
+
+    def __init__(self, *, score_type: ScoreTypeOption = "auto", pos_label: Any = None) -> None:
+        self.score_type = score_type
+        self.pos_label = pos_label
 
     def fit(self, X: Any, y: Any, scores: Any, sample_weight: Any = None) -> Self:
         """Fit the calibrator to labels and the scores of a classifier.
@@ -45,9 +48,10 @@ class _GlobalCalibrator(Calibrator):
         y : array-like of shape (n,)
             The labels.
         scores : array-like of shape (n,), (n, 1), (n, m) or (n, k * m)
-            One column for each of the m classes, in sorted order; with two classes one column,
-            that of ``classes_[1]``, will do. The scores of k classifiers side by side are
-            averaged.
+            One column for each of the m classes, in sorted order; with two classes one column
+            will do, that of `pos_label`. Columns that are named after the classes, such as
+            ``p_yes`` and ``p_no``, may be in any order. The scores of k classifiers side by side
+            are averaged.
         sample_weight : array-like of shape (n,), optional
             How many rows each row counts for.
 
@@ -57,8 +61,7 @@ class _GlobalCalibrator(Calibrator):
             The fitted calibrator.
         """
         self._check_parameters()
-        option = getattr(self, "score_type", "auto")
-        rows = self._check_rows(X, y, scores, sample_weight, option)
+        rows = self._check_rows(X, y, scores, sample_weight, self.score_type)
         fitted = self._fit(rows)
         self.__dict__.update(fitted)
         self._set_rows(FittedRows.of(rows, take_fingerprint(rows)))
@@ -81,12 +84,14 @@ class _GlobalCalibrator(Calibrator):
         """
         check_is_fitted(self)
         n_rows = None if X is None else count_rows(X, "X")
-        matrix = as_score_matrix(scores, n_rows, len(self.classes_))
-        self._check_width(matrix, one_column_will_do=True)
+        return self._calibrate(self.read_scores(scores, n_rows))
+
+    def calibrate_scores(self, X: Any, matrix: Floats) -> Floats:
+        """Calibrated probabilities of scores that `read_scores` returned."""
         return self._calibrate(matrix)
 
     def _check_parameters(self) -> None:
-        check_choice("score_type", getattr(self, "score_type", "auto"), SCORE_TYPES)
+        check_choice("score_type", self.score_type, SCORE_TYPES)
 
     def _fit(self, rows: TrainingRows) -> dict[str, Any]:
         """Fit to checked rows; return the fitted attributes."""
@@ -97,7 +102,7 @@ class _GlobalCalibrator(Calibrator):
         raise NotImplementedError
 
     def _state(self) -> dict[str, Any]:
-        return {"score_type": self.score_type_, "n_scores": self.n_scores_}
+        return self._state_of_scores()
 
     def _kind(self) -> ScoreKind:
         return ScoreKind(len(self.classes_), self.score_type_)
@@ -119,7 +124,11 @@ class PlattScaling(_GlobalCalibrator):
     ----------
     score_type : {"auto", "probability", "logit", "margin"}, default="auto"
         Probabilities are turned into log-odds, logits and margins are not. "auto" takes
-        scores for probabilities if they all lie in [0, 1] and those of a row sum to 1.
+        scores for probabilities if they all lie in [0, 1] and those of a row sum to 1, for margins
+        if many do not, and refuses what could be either.
+    pos_label : label, optional
+        The class that a single column of scores is the score of. By default it is the class that
+        the column is named after, such as ``p_yes``, or else ``classes_[1]``.
 
     Attributes
     ----------
@@ -131,6 +140,8 @@ class PlattScaling(_GlobalCalibrator):
         The type of the scores.
     n_scores_ : int
         The number of columns of the scores.
+    pos_label_ : label or None
+        The class that a single column of scores was taken for; None of several columns.
     fingerprint_ : Fingerprint
         Hashes of a few training rows, by which a report recognizes them.
 
@@ -154,9 +165,6 @@ class PlattScaling(_GlobalCalibrator):
     slopes_: Floats
     intercepts_: Floats
 
-    def __init__(self, *, score_type: ScoreTypeOption = "auto") -> None:
-        self.score_type = score_type
-
     def _fit(self, rows: TrainingRows) -> dict[str, Any]:
         odds = log_odds(rows.kind.one_score_a_class(rows.scores), rows.score_type)
         sigmoids = _one_versus_rest(fit_sigmoid, odds, rows)
@@ -178,7 +186,7 @@ class PlattScaling(_GlobalCalibrator):
         return {**super()._state(), **sigmoids}
 
     def _restore(self, state: dict[str, Any]) -> None:
-        storage.check_state(state, {"score_type", "n_scores", "slopes", "intercepts"})
+        storage.check_state(state, {*SCORE_KEYS, "slopes", "intercepts"})
         self._restore_scores(state)
         for name in ("slopes", "intercepts"):
             numbers = read_numbers(state, name, np.float64, 1)
@@ -197,6 +205,16 @@ class IsotonicScaling(_GlobalCalibrator):
 
     Scores are not transformed, since only their order matters to the fit.
 
+    Parameters
+    ----------
+    score_type : {"auto", "probability", "logit", "margin"}, default="auto"
+        Two columns of logits or margins count by their difference. "auto" takes
+        scores for probabilities if they all lie in [0, 1] and those of a row sum to 1, for margins
+        if many do not, and refuses what could be either.
+    pos_label : label, optional
+        The class that a single column of scores is the score of. By default it is the class that
+        the column is named after, such as ``p_yes``, or else ``classes_[1]``.
+
     Attributes
     ----------
     classes_ : ndarray
@@ -208,6 +226,8 @@ class IsotonicScaling(_GlobalCalibrator):
         The type of the scores.
     n_scores_ : int
         The number of columns of the scores.
+    pos_label_ : label or None
+        The class that a single column of scores was taken for; None of several columns.
     fingerprint_ : Fingerprint
         Hashes of a few training rows, by which a report recognizes them.
 
@@ -249,7 +269,7 @@ class IsotonicScaling(_GlobalCalibrator):
         return {**super()._state(), **lists}
 
     def _restore(self, state: dict[str, Any]) -> None:
-        storage.check_state(state, {"score_type", "n_scores", "thresholds", "values"})
+        storage.check_state(state, {*SCORE_KEYS, "thresholds", "values"})
         self._restore_scores(state)
         names = ("thresholds", "values")
         for name in names:
@@ -272,8 +292,12 @@ class IdentityCalibrator(_GlobalCalibrator):
     Parameters
     ----------
     score_type : {"auto", "probability", "logit", "margin"}, default="auto"
-        "auto" takes scores for probabilities if they all lie in [0, 1] and those of a row sum to
-        1.
+        Whether they already are probabilities. "auto" takes
+        scores for probabilities if they all lie in [0, 1] and those of a row sum to 1, for margins
+        if many do not, and refuses what could be either.
+    pos_label : label, optional
+        The class that a single column of scores is the score of. By default it is the class that
+        the column is named after, such as ``p_yes``, or else ``classes_[1]``.
 
     Attributes
     ----------
@@ -283,6 +307,8 @@ class IdentityCalibrator(_GlobalCalibrator):
         The type of the scores.
     n_scores_ : int
         The number of columns of the scores.
+    pos_label_ : label or None
+        The class that a single column of scores was taken for; None of several columns.
     fingerprint_ : Fingerprint
         Hashes of a few training rows, by which a report recognizes them.
 
@@ -296,9 +322,6 @@ class IdentityCalibrator(_GlobalCalibrator):
 
     _weights_count_rows = False
 
-    def __init__(self, *, score_type: ScoreTypeOption = "auto") -> None:
-        self.score_type = score_type
-
     def _fit(self, rows: TrainingRows) -> dict[str, Any]:
         rows.kind.average(rows.scores)
         return {}
@@ -307,7 +330,7 @@ class IdentityCalibrator(_GlobalCalibrator):
         return self._kind().uncalibrated(matrix)
 
     def _restore(self, state: dict[str, Any]) -> None:
-        storage.check_state(state, {"score_type", "n_scores"})
+        storage.check_state(state, SCORE_KEYS)
         self._restore_scores(state)
 
 

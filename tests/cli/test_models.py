@@ -83,7 +83,7 @@ def test_a_tree_is_shown_with_its_columns_and_text(run, model):
     tree = CalibrationTree.load(model)
     assert (result.exit_code, result.stderr) == (0, "")
     assert tree.to_text() in result.stdout
-    assert "scores      p_yes (probability)" in result.stdout
+    assert "scores      p_yes (probability of yes)" in result.stdout
     assert f"leaves      {tree.get_n_leaves()}" in result.stdout
     assert "attributes  channel: app, shop, web, importance " in result.stdout
     assert tree.to_text(max_depth=1) in run("show", model, "--max-depth", 1).stdout

@@ -15,16 +15,18 @@ from .. import (
     PlattScaling,
     PublishedCalibrationTree,
 )
-from .._inputs.scores import ScoreKind
+from .._inputs.score_types import resolve_score_type
+from .._inputs.scores import ScoreType
 from . import options
 from .columns import (
     GUESSES,
     Columns,
+    Positive,
     check_number,
-    check_order,
-    class_in_name,
+    find_positive,
     guess_label,
     guess_scores,
+    in_class_order,
 )
 from .command import Command
 from .errors import CommandError, usage_error, working
@@ -45,9 +47,10 @@ _HELP = f"""Fit a calibrator to the scores in TABLE and write it to a file.
 The scores must come from a classifier that has not seen these rows, such as out-of-fold
 predictions.
 
-With two classes one column of scores will do, that of the second class in sorted order: of no and
-yes the score of yes. Otherwise --scores names one column a class, in the sorted order of the
-classes (p_a,p_b,p_c for a, b, c), and so on for further classifiers.
+With two classes one column of scores will do: that of the class it is named after, such as p_yes,
+or of --positive, or else of the second class in sorted order. Otherwise --scores names one column a
+class, in the sorted order of the classes (p_a,p_b,p_c for a, b, c), and so on for further
+classifiers; columns that are named after the classes may be in any order.
 
 {GUESSES}
 Attributes are all other columns. Those of text are nominal, and so are those of true and false. A
@@ -81,11 +84,18 @@ Examples:
     help="published: the tree of the paper, to the digit.",
 )
 @click.option(
+    "--positive",
+    metavar="CLASS",
+    help="The class that a single column of scores is the score of; by default the one it is "
+    "named after, else the second.",
+)
+@click.option(
     "--score-type",
     type=click.Choice(["auto", "probability", "logit", "margin"]),
     default="auto",
     show_default=True,
-    help="auto: probabilities if all are from 0 to 1 and those of a row sum to 1, else margins.",
+    help="auto: probabilities if all are from 0 to 1 and those of a row sum to 1, margins if many "
+    "are not; what could be either is refused.",
 )
 @click.option(
     "--scoring",
@@ -118,11 +128,6 @@ def fit(**given: Any) -> None:
         raise usage_error("--report is about rows held out; give --holdout a share above 0")
     if given["scoring"] and given["kind"] not in ("tree", "forest"):
         raise usage_error(f"--calibrator {given['kind']} has no --scoring; leave it out")
-    if given["score_type"] != "auto" and given["kind"] == "isotonic":
-        raise usage_error(
-            "--calibrator isotonic has no --score-type, since only the order of the scores "
-            "matters; leave it out"
-        )
     carry_out(Request(**given))
 
 
@@ -139,6 +144,7 @@ class Request:
     categorical: tuple[str, ...] | None
     weight: str | None
     kind: str
+    positive: str | None
     score_type: str
     scoring: str | None
     random_state: int | None
@@ -159,9 +165,9 @@ def carry_out(request: Request) -> None:
         check_report(request.report)
         check_target(request.report, request.table, request.out)
     with open_source(request.table, request.format) as source:
-        columns, rows = read_training(request, source)
+        columns, scores, rows = read_training(request, source)
     fitted_to, held_out = _split(rows, request)
-    calibrator = make_calibrator(request, columns)
+    calibrator = make_calibrator(request, scores)
     with busy("Fitting ...", quiet=request.quiet), working(f"fit to {source.name}"):
         calibrator.fit(
             fitted_to.table, fitted_to.y, fitted_to.scores, sample_weight=fitted_to.weights
@@ -172,11 +178,19 @@ def carry_out(request: Request) -> None:
         write_report(calibrator, held_out, request.report, title=source.name)
     write_model(calibrator, columns, request.out)
     if not request.quiet:
-        _print_summary(request, calibrator, columns, fitted_to, held_out)
+        _print_summary(request, calibrator, columns, scores, fitted_to, held_out)
 
 
-def read_training(request: Request, source: Source) -> tuple[Columns, LabelledRows]:
-    """The rows to learn from, and which columns they are in."""
+@dataclass(frozen=True)
+class ScoresFound:
+    """What the scores of a file are taken for."""
+
+    score_type: ScoreType
+    positive: Positive
+
+
+def read_training(request: Request, source: Source) -> tuple[Columns, ScoresFound, LabelledRows]:
+    """The rows to learn from, which columns they are in, and what the scores are taken for."""
     from .io import convert
     from .io.convert import Where
     from .model_rows import LabelledRows, whole_table
@@ -196,8 +210,8 @@ def read_training(request: Request, source: Source) -> tuple[Columns, LabelledRo
         [name for name in source.columns if name not in named], classes, source.name
     )
     check_number(scores, classes)
-    check_order(scores, classes)
-    _warn_of_first_class(scores, classes)
+    scores = in_class_order(scores, classes)
+    positive = find_positive(scores, classes, request.positive)
     columns = _columns(request, source, label, scores)
     places = [Where(source.name, name) for name in scores]
     matrix = convert.scores([batch.column(name) for name in scores], places, request.score_type)
@@ -205,21 +219,27 @@ def read_training(request: Request, source: Source) -> tuple[Columns, LabelledRo
     weights = None
     if weight is not None:
         weights = convert.weights(batch.column(weight), Where(source.name, weight))
-    return columns, LabelledRows(_attributes(request, columns, source, batch), y, matrix, weights)
+    keep = None if weights is None else weights > 0.0
+    with working(f"fit to {source.name}"):
+        used = matrix if keep is None else matrix[keep]
+        kind = resolve_score_type(used, len(classes), request.score_type, keep, first_row=1)
+    table = _attributes(request, columns, source, batch)
+    return columns, ScoresFound(kind, positive), LabelledRows(table, y, matrix, weights)
 
 
-def make_calibrator(request: Request, columns: Columns) -> Any:
+def make_calibrator(request: Request, scores: ScoresFound) -> Any:
     """The calibrator that was asked for, unfitted."""
-    shared: dict[str, Any] = {"score_type": request.score_type, "n_jobs": request.n_jobs or -1}
+    read: dict[str, Any] = {"score_type": scores.score_type, "pos_label": scores.positive.label}
+    shared: dict[str, Any] = {**read, "n_jobs": request.n_jobs or -1}
     if request.scoring is not None:
         shared["scoring"] = request.scoring
     if request.categorical is not None:
         shared["categorical_features"] = list(request.categorical)
     seed = request.random_state
     if request.kind == "platt":
-        return PlattScaling(score_type=shared["score_type"])
+        return PlattScaling(**read)
     if request.kind == "isotonic":
-        return IsotonicScaling()
+        return IsotonicScaling(**read)
     if request.kind == "forest":
         return CalibrationForest(random_state=seed or 0, **shared)
     make = PublishedCalibrationTree if request.kind == "published" else CalibrationTree
@@ -274,16 +294,6 @@ def _attributes(request: Request, columns: Columns, source: Source, batch: Any) 
     return pa.table(found)
 
 
-def _warn_of_first_class(scores: tuple[str, ...], classes: list[Any]) -> None:
-    first, second = map(str, classes[:2])
-    if len(scores) == 1 and class_in_name(scores[0], classes) == first:
-        click.echo(
-            f"caltree: warning: the one column of scores, {scores[0]}, is taken for the scores of "
-            f"{second}, the second class",
-            err=True,
-        )
-
-
 def _split(rows: LabelledRows, request: Request) -> tuple[LabelledRows, LabelledRows | None]:
     if not request.holdout:
         return rows, None
@@ -303,17 +313,17 @@ def _print_summary(
     request: Request,
     calibrator: Any,
     columns: Columns,
+    scores: ScoresFound,
     rows: LabelledRows,
     held_out: LabelledRows | None,
 ) -> None:
     from rich.console import Console
 
     classes = calibrator.classes_.tolist()
-    of = f" of {classes[1]}" if len(columns.scores) == 1 else ""
     lines = [
         f"Fitted {type(calibrator).__name__} to {len(rows.y):,} rows of {request.table}.",
         f"  label       {columns.label}: {', '.join(map(str, classes))}",
-        f"  scores      {', '.join(columns.scores)}, taken as {calibrator.score_type_}{of}",
+        f"  scores      {', '.join(columns.scores)}, taken as {_describe(scores, columns)}",
     ]
     if columns.attributes:
         lines.append(f"  attributes  {', '.join(columns.attributes)}")
@@ -321,7 +331,7 @@ def _print_summary(
         lines.append(f"  weight      {columns.weight}")
     click.echo("\n".join(lines), err=True)
     if held_out is not None:
-        before = ScoreKind(len(classes), calibrator.score_type_).uncalibrated(held_out.scores)
+        before = calibrator.uncalibrated(calibrator.read_scores(held_out.scores))
         after = calibrator.predict_proba(held_out.table, held_out.scores)
         figures = measure(held_out.y, before, after, calibrator.classes_, held_out.weights)
         click.echo(f"On {len(held_out.y):,} rows held out:", err=True)
@@ -329,3 +339,13 @@ def _print_summary(
     if request.report is not None:
         click.echo(f"Report: {request.report}", err=True)
     click.echo(f"Model: {request.out}", err=True)
+
+
+def _describe(scores: ScoresFound, columns: Columns) -> str:
+    """The type of the scores, and of which class a single column is, and why."""
+    if scores.positive.label is None:
+        return f"{scores.score_type} of each class in this order"
+    return (
+        f"{scores.score_type} of {columns.label} = {scores.positive.label} "
+        f"({scores.positive.reason})"
+    )

@@ -11,7 +11,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from .._inputs.arrays import Floats
-from .._inputs.scores import ScoreKind
 from .columns import Columns
 from .errors import CommandError, reading, working
 from .io.convert import Where, as_learned, known_labels, scores, weights
@@ -110,7 +109,7 @@ def predict_labelled(model: Model, columns: Columns, source: Source) -> Predicti
     for first, batch in source.rows():
         scores = inputs.scores(batch, first)
         after = inputs.probabilities(inputs.table(inputs.convert(batch, first)), scores)
-        before = ScoreKind(len(model.classes), model.calibrator.score_type_).uncalibrated(scores)
+        before = model.calibrator.uncalibrated(model.calibrator.read_scores(scores))
         parts.append((*_labels_and_weights(model, columns, source, batch, first), before, after))
     y, weight, before, after = (_concatenate(part) for part in zip(*parts, strict=True))
     _check_rows(source, len(y))

@@ -71,8 +71,8 @@ class CalibrationTree(tree.CalibrationTree):
         y : dask array or series of shape (n,)
             The labels, in the partitions of `X`.
         scores : dask array, series or dataframe
-            One column for each class, as for `caltree.CalibrationTree.fit`, in the partitions of
-            `X`.
+            One column for each class, or that of `pos_label`, as for
+            `caltree.CalibrationTree.fit`, in the partitions of `X`.
         sample_weight : dask array or series of shape (n,), optional
             How many rows each row counts for.
 
@@ -86,7 +86,12 @@ class CalibrationTree(tree.CalibrationTree):
         parts = partitions(X=X, y=y, scores=scores, sample_weight=sample_weight)
         client = current_client()
         known = look_at_all(
-            client, parts, self.categorical_features, self.max_bins, self.score_type
+            client,
+            parts,
+            self.categorical_features,
+            self.max_bins,
+            self.score_type,
+            self.pos_label,
         )
         n_folds, fold_of = 0, folds_by_number(1, 0, 0)
         if settings.needs_folds:
@@ -102,10 +107,11 @@ class CalibrationTree(tree.CalibrationTree):
         smallest = merge(client, _each(client, binned, 1), merge_smallest)
         pool = DaskPool.of_chunks(client, _each(client, [planned], 0)[0], _each(client, binned, 0))
         fingerprint = smallest.result().fingerprint()
-        plan, attributes, kind, n_scores = planned.result()
+        plan, attributes, read = planned.result()
+        read.warn(known.classes)
         del binned, samples, sample
         engine = HistogramEngine(pool, plan, attributes, self._growth())
-        fitted_rows = FittedRows(known.classes, kind.score_type, n_scores, fingerprint)
+        fitted_rows = FittedRows(known.classes, read.kind.score_type, read.columns, fingerprint)
         self._set_fitted_tree(fit_tree(engine, settings), fitted_rows)
         return self
 
