@@ -88,6 +88,7 @@ KINDS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:the scores rank:UserWarning")
 @every
 @settings(max_examples=25, deadline=None)
 @given(st.data())
@@ -98,8 +99,7 @@ def test_answers_to_extreme_scores_are_probabilities(name, data):
     scores = np.array(data.draw(st.lists(row, min_size=12, max_size=30)))
     y = np.arange(len(scores)) % n_classes
     X = np.arange(2.0 * len(scores)).reshape(-1, 2) % 7
-    params = {} if name == "isotonic" else {"score_type": kind}
-    model = fitted(name, X, y, scores, **params)
+    model = fitted(name, X, y, scores, score_type=kind)
     assert_probabilities(model.predict_proba(X, scores))
     others = np.resize(KINDS[model.score_type_], (9, width))
     assert_probabilities(model.predict_proba(X[:9], others))
@@ -110,7 +110,9 @@ def test_answers_to_extreme_scores_are_probabilities(name, data):
 @pytest.mark.parametrize("value", [0.0, 0.1, 7.0, -1e300])
 def test_scores_that_never_vary_give_probabilities(name, n_classes, value):
     X, y, scores = make_rows(n_classes=n_classes)
-    probabilities = answers(name, X, y, np.full_like(scores, value))
+    same = np.full_like(scores, value)
+    model = fitted(name, X, y, same, score_type="margin")
+    probabilities = model.predict_proba(X, same)
     assert_probabilities(probabilities)
     if name in GLOBAL:
         assert (probabilities == probabilities[0]).all()
@@ -211,12 +213,13 @@ def test_the_weaker_the_penalty_the_less_it_matters_that_margins_are_no_logits(n
     second = SCORES[:, 1]
     differences = []
     for penalty in (1.0, 0.05, 1e-3, 1e-6):
-        model = fitted(name, X, Y, logit(second), score_type=score_type, l2_regularization=penalty)
+        params = {"l2_regularization": penalty, "do_no_harm": False}
+        model = fitted(name, X, Y, logit(second), score_type=score_type, **params)
         assert model.score_type_ == "margin"
-        other = fitted(name, X, Y, second, l2_regularization=penalty).predict_proba(X, second)
+        other = fitted(name, X, Y, second, **params).predict_proba(X, second)
         differences.append(np.abs(model.predict_proba(X, logit(second)) - other).max())
     assert differences == sorted(differences, reverse=True)
-    assert differences[0] > 1e-4 and differences[-1] < 1e-6
+    assert differences[0] > 1e-5 and differences[-1] < 1e-6
 
 
 @every

@@ -428,6 +428,7 @@ def test_weights_of_1_are_no_weights():
     assert same_forest(few().fit(X, y, scores, np.ones(len(y))), few().fit(X, y, scores))
 
 
+@pytest.mark.filterwarnings("ignore:the scores rank:UserWarning")
 def test_heavy_rows_count_for_more():
     X, y, scores = make_rows(600)
     # Where the weight is, the scores say the opposite of the truth.

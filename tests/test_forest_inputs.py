@@ -412,6 +412,7 @@ def test_parameters_are_kept_as_given():
         "max_depth": 4,
         "max_bins": 30,
         "score_type": "logit",
+        "pos_label": "yes",
         "categorical_features": [1],
         "drop_identifiers": False,
         "random_state": 5,

@@ -96,6 +96,7 @@ HARD = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:the scores rank:UserWarning")
 @pytest.mark.parametrize("case", HARD)
 def test_the_most_likely_sigmoid_is_found_where_that_is_hard(case):
     y, scores = HARD[case](*make_scores())
@@ -113,6 +114,7 @@ def test_an_outlier_among_many_rows_does_not_stop_the_fit():
     np.testing.assert_allclose(model.slopes_, without.slopes_, rtol=0.05)
 
 
+@pytest.mark.filterwarnings("ignore:the scores rank:UserWarning")
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.tuples(st.booleans(), st.integers(-30, 30), st.floats(0.01, 50)), min_size=2),
@@ -136,6 +138,7 @@ def test_scores_that_never_vary_answer_the_mean_target(value):
     assert model.slopes_.tolist() == [0.0]
 
 
+@pytest.mark.filterwarnings("ignore:the scores rank:UserWarning")
 @pytest.mark.parametrize("scores", [(3e5 * (1 + 2**-52), 3e5), (0.0, 1e-250), (0.0, 5e-324)])
 def test_scores_that_vary_by_next_to_nothing_never_vary(scores):
     assert platt([False] * 10 + [True] * 10, np.repeat(scores, 10)).slopes_.tolist() == [0.0]
@@ -206,7 +209,7 @@ def test_far_from_all_rows_the_least_unlikely_class_is_still_told():
 
 
 def isotonic(y, scores, weights=None):
-    return IsotonicScaling().fit(None, y, scores, weights)
+    return IsotonicScaling(score_type="margin").fit(None, y, scores, weights)
 
 
 def test_pair_adjacent_violators_by_hand():
@@ -345,7 +348,9 @@ assert STORED[IsotonicScaling]["thresholds"] == [[0.1, 0.2, 0.3, 0.9]]  # four o
 GONE = object()
 BAD_STATES = [
     *[(cls, key, GONE) for cls, stored in STORED.items() for key in stored],
-    *[(cls, key, None) for cls, stored in STORED.items() for key in stored],
+    *[(cls, key, None) for cls, stored in STORED.items() for key in stored if key != "score_names"],
+    *[(cls, "pos_label", bad) for cls in STORED for bad in (2, "1", [1], {})],
+    *[(cls, "score_names", bad) for cls in STORED for bad in ("p", [], ["p", "q"], [1], {})],
     *[(cls, "extra", 1) for cls in STORED],
     *[(cls, "n_scores", bad) for cls in STORED for bad in (0, -2, 3, 1.0, True, "1", [1], NAN)],
     *[(cls, "score_type", bad) for cls in STORED for bad in ("auto", "", 1, ["logit"])],

@@ -107,6 +107,7 @@ def test_any_constant_score_will_do_for_shrunken_node_models(scores):
     np.testing.assert_allclose(tree.predict_proba(X, constant), expected, rtol=0, atol=0.05)
 
 
+@pytest.mark.filterwarnings("ignore:the scores rank:UserWarning")
 def test_scores_that_are_constant_in_one_node_only():
     X, y, scores = make_rows(500)
     X[:, 0] = X[:, 0] > 0.3
@@ -203,6 +204,7 @@ def test_parameters_are_kept_as_given():
         "cv": StratifiedKFold(3),
         "ccp_alpha": 0.1,
         "score_type": "logit",
+        "pos_label": "yes",
         "categorical_features": [1],
         "drop_identifiers": False,
         "random_state": 5,

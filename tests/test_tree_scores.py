@@ -300,6 +300,7 @@ def test_certainty_that_is_right_stays_uncalibrated():
     assert np.array_equal(tree.predict_proba(X, y.astype(float)), np.eye(2)[y])
 
 
+@pytest.mark.filterwarnings("ignore:the scores rank:UserWarning")
 def test_certainty_that_is_wrong_is_not():
     X, y, _ = make_rows(200)
     wrong = 1.0 - y

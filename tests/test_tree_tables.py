@@ -111,7 +111,7 @@ def test_a_declared_category_without_rows_goes_with_most_of_them(most):
     colour = ["b", "a", most] * 20
     X = pd.DataFrame({"c": pd.Categorical(colour, categories=["z", "b", "a"])})
     y = [int(value == "b") for value in colour]
-    tree = fixed_tree(max_depth=1).fit(X, y, np.tile([0.2, 0.5, 0.9], 20))
+    tree = fixed_tree(max_depth=1).fit(X, y, np.tile([0.5, 0.2, 0.4], 20))
     assert tree.model_.attributes.columns[0].categories == ("z", "b", "a")
     assert sorted(tree.model_.n_rows) == [20, 40, 60]
     leaves = dict(zip(colour, tree.apply(X), strict=True))

@@ -1,8 +1,7 @@
 // Predicts with a tree or a forest that caltree has saved, in browsers and in Node.
 const SMALLEST = 2 ** -53, FARTHEST = Math.log(2 ** 53 - 1);
 const clip = (x, low, high) => Math.min(Math.max(x, low), high);
-const finite = (score) => clip(score, -1e100, 1e100);
-const logOdds = (p) => Math.log(p / (1 - p));
+const finite = (s) => clip(s, -1e100, 1e100), logOdds = (p) => Math.log(p / (1 - p));
 const clippedLogOdds = (p) => logOdds(clip(p, SMALLEST, 1 - SMALLEST));
 const logarithm = (p) => Math.log(Math.max(p, SMALLEST));
 const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
@@ -24,16 +23,17 @@ function regressors(scores, m, type, published) { // the scores as the node mode
   const p = type === "logit" ? byClassifier(scores, m).flatMap((part) => softmax(part)) : scores;
   return m > 2 ? p.map(logarithm) : p.slice(p.length === 2 ? 1 : 0).map(clippedLogOdds);
 }
-const key = (value) => (typeof value === "string" ? value : Number(value));
 function encoded(value, { categories, fill }) { // itself, a category's code, or NaN if missing
+  const key = (each) => (typeof each === "string" ? each : Number(each));
   if (Number.isNaN(value ?? NaN) || categories?.length === 0) return NaN;
   const code = categories ? categories.map(key).indexOf(key(value)) : Number(value);
   return categories && code < 0 ? fill : code;
 }
-export function load({ format, version, classes, score_type: type, n_scores, model }) {
+export function load({ format, version, classes, score_type: type, n_scores, pos_label, model }) {
   if (version !== 1 || !model) throw new Error("this is no tree or forest of version 1");
   const { attributes: { columns }, attribute, threshold, parameters, roots } = model;
   const m = classes.length, published = format === "caltree.PublishedCalibrationTree";
+  const whole = type === "probability" ? 1 : 0; // the score of the other of two classes is the rest
   function way(node, values) { // the nodes from here to a leaf
     if (attribute[node] < 0) return [node];
     const value = values[attribute[node]], isNominal = columns[attribute[node]]?.categories;
@@ -42,12 +42,13 @@ export function load({ format, version, classes, score_type: type, n_scores, mod
     const branch = Number.isNaN(value) ? model.missing[node] : known;
     return [node, ...way(model.first_child[node] + branch, values)];
   }
-  return { classes, predictProba(row, scores) {
-    if (scores.length !== n_scores) throw new Error(`give ${n_scores} scores, as in training`);
+  return { classes, predictProba(row, given) {
+    if (given.length !== n_scores) throw new Error(`give ${n_scores} scores, as in training`);
+    const scores = pos_label === classes[0] ? given.map((s) => whole - s) : given;
     const raw = uncalibrated(scores, m, type), x = regressors(scores, m, type, published);
     const odds = m > 2 ? raw.map(logarithm) : [0, x.length === 1 ? x[0] : clippedLogOdds(raw[1])];
-    const given = columns.map((c, i) => encoded(Array.isArray(row) ? row[i] : row[c.name], c));
-    const nodes = roots.flatMap((root) => way(root, [...given, ...x]));
+    const known = columns.map((c, i) => encoded(Array.isArray(row) ? row[i] : row[c.name], c));
+    const nodes = roots.flatMap((root) => way(root, [...known, ...x]));
     const score = (j, k, n) => (n === x.length ? x[k] : x[k * m + j]); // all, or those of class j
     const line = ([first, ...slopes], j) => slopes.reduce(
       (F, slope, k, { length }) => F + slope * score(j, k, length), first);

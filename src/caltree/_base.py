@@ -11,11 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._fitted import storage
 from ._fitted.fingerprint import Fingerprint, calibration_hashes
-from ._fitted.json_values import check_width, read_score_type
+from ._fitted.json_values import read_score_columns, read_score_type
 from ._fitted.made import Made
 from ._inputs.arrays import Floats, Mask
 from ._inputs.parameters import check_choice
-from ._inputs.scores import ON_BAD_ROWS, ScoreType, as_score_matrix, replace_bad_rows
+from ._inputs.score_columns import ScoreColumns, arrange_columns
+from ._inputs.scores import ON_BAD_ROWS, ScoreKind, ScoreType, as_score_matrix, replace_bad_rows
 from ._inputs.training_rows import TrainingRows, check_training_rows
 
 if TYPE_CHECKING:
@@ -30,15 +31,15 @@ class FittedRows:
 
     classes: npt.NDArray[Any]
     score_type: ScoreType
-    n_scores: int
+    columns: ScoreColumns
     n_rows: int
     fingerprint: Fingerprint
 
     @classmethod
     def of(cls, rows: TrainingRows, fingerprint: Fingerprint) -> FittedRows:
         """Remember checked rows."""
-        n_rows, n_scores = rows.scores.shape
-        return cls(rows.classes, rows.score_type, n_scores, n_rows, fingerprint)
+        n_rows = len(rows.labels)
+        return cls(rows.classes, rows.score_type, rows.columns, n_rows, fingerprint)
 
 
 def take_fingerprint(rows: TrainingRows, matrix: Floats | None = None) -> Fingerprint:
@@ -51,7 +52,8 @@ class Calibrator(BaseEstimator):
 
     classes_: npt.NDArray[Any]
     score_type_: ScoreType
-    n_scores_: int
+    score_columns_: ScoreColumns
+    pos_label: Any
     fingerprint_: Fingerprint
     made_: Made
     title = "Calibrator"
@@ -122,9 +124,9 @@ class Calibrator(BaseEstimator):
         dialect : {"duckdb", "postgresql", "sqlite", "bigquery"}, default="duckdb"
             The database.
         scores : str or list of str, optional
-            The columns of the scores, in the order of `fit`. By default they are ``score`` if
-            there is one, else ``score_`` and the class, with ``_1``, ``_2``, ... for several
-            classifiers.
+            The columns of the scores, in the order of the classes or named after them. By default
+            they are ``score`` if there is one, else ``score_`` and the class, with ``_1``,
+            ``_2``, ... for several classifiers.
         attributes : list of str or dict, optional
             The columns of the attributes, if they are not called as in training: all of them, or
             a dict from the old names to the new ones. Without names they were ``x0``, ``x1``, ...
@@ -200,6 +202,52 @@ class Calibrator(BaseEstimator):
 
         return to_onnx(self, dtype=dtype, missing_text=missing_text)
 
+    @property
+    def n_scores_(self) -> int:
+        """The number of columns of the scores."""
+        return self.score_columns_.n_columns
+
+    @property
+    def pos_label_(self) -> Any:
+        """The class that a single column of scores is the score of; None of several columns."""
+        positive = self.score_columns_.positive
+        return None if positive is None else self.classes_.tolist()[positive]
+
+    def read_scores(
+        self, scores: Any, n_rows: int | None = None, keep: Mask | None = None, of: str = "X"
+    ) -> Floats:
+        """Scores as for `predict_proba`, checked, as a matrix in the order of the classes.
+
+        A single column is turned into the score of the second class. For `n_rows`, `keep` and
+        `of` see `as_score_matrix`.
+        """
+        return self._read_scores(scores, n_rows, "error", keep, of)[0]
+
+    def _read_scores(
+        self,
+        scores: Any,
+        n_rows: int | None,
+        on_bad_rows: str,
+        keep: Mask | None = None,
+        of: str = "X",
+    ) -> tuple[Floats, Mask | None]:
+        """Read scores; also tell which rows are bad, if these are no error."""
+        error = check_choice("on_bad_rows", on_bad_rows, ON_BAD_ROWS) == "error"
+        matrix = as_score_matrix(scores, n_rows, len(self.classes_), keep, of, finite=error)
+        self._check_width(matrix)
+        kind, bad = self.score_type_, None
+        if not error:
+            matrix, bad = replace_bad_rows(matrix, kind)
+        return arrange_columns(scores, matrix, self.classes_, self.score_columns_, kind), bad
+
+    def calibrate_scores(self, X: Any, matrix: Floats) -> Floats:
+        """Calibrated probabilities of scores that `read_scores` returned."""
+        raise NotImplementedError
+
+    def uncalibrated(self, matrix: Floats) -> Floats:
+        """Scores that `read_scores` returned as probabilities, one column a class."""
+        return ScoreKind(len(self.classes_), self.score_type_).uncalibrated(matrix)
+
     def _check_parameters(self) -> None:
         """Refuse parameters that `fit` would refuse, before there are any data."""
         raise NotImplementedError
@@ -215,14 +263,24 @@ class Calibrator(BaseEstimator):
         """Take over the values of `_state`, or raise a ValueError; `classes_` is there already."""
         raise NotImplementedError
 
+    def _state_of_scores(self) -> dict[str, Any]:
+        """Return the type and the columns of the scores as plain values."""
+        names = self.score_columns_.names
+        return {
+            "score_type": self.score_type_,
+            "n_scores": self.n_scores_,
+            "pos_label": self.pos_label_,
+            "score_names": None if names is None else list(names),
+        }
+
     def _restore_scores(self, state: dict[str, Any]) -> None:
-        """Take over the type and the number of the scores, or raise a ValueError."""
-        check_width(state["n_scores"], len(self.classes_))
-        self.n_scores_, self.score_type_ = state["n_scores"], read_score_type(state)
+        """Take over the type and the columns of the scores, or raise a ValueError."""
+        self.score_columns_ = read_score_columns(state, self.classes_)
+        self.score_type_ = read_score_type(state)
 
     def _set_rows(self, rows: FittedRows) -> None:
         self.classes_, self.score_type_ = rows.classes, rows.score_type
-        self.n_scores_, self.fingerprint_ = rows.n_scores, rows.fingerprint
+        self.score_columns_, self.fingerprint_ = rows.columns, rows.fingerprint
         self.made_ = Made.of(rows.n_rows)
 
     def _check_rows(
@@ -240,27 +298,20 @@ class Calibrator(BaseEstimator):
             scores,
             sample_weight,
             score_type,
+            self.pos_label,
             weights_count_rows=self._weights_count_rows,
             groups=groups,
         )
 
-    def _read_scores(
-        self, scores: Any, n_rows: int | None, on_bad_rows: str, *, one_column_will_do: bool
-    ) -> tuple[Floats, Mask | None]:
-        """Check scores to calibrate; also tell which rows are bad, if these are no error."""
-        error = check_choice("on_bad_rows", on_bad_rows, ON_BAD_ROWS) == "error"
-        matrix = as_score_matrix(scores, n_rows, len(self.classes_), finite=error)
-        self._check_width(matrix, one_column_will_do=one_column_will_do)
-        return (matrix, None) if error else replace_bad_rows(matrix, self.score_type_)
-
-    def _check_width(self, matrix: Floats, *, one_column_will_do: bool) -> None:
+    def _check_width(self, matrix: Floats) -> None:
         """Refuse another number of scores than in training.
 
-        Of two probabilities the second says it all, to most calibrators.
+        Of two probabilities the second says it all, but to the published method.
         """
         widths = {matrix.shape[1], self.n_scores_}
         of_two = len(self.classes_) == 2 and self.score_type_ == "probability"
-        if len(widths) > 1 and not (one_column_will_do and of_two and widths == {1, 2}):
+        one_will_do = of_two and not self.scores_are_published
+        if len(widths) > 1 and not (one_will_do and widths == {1, 2}):
             raise ValueError(
                 f"scores has {matrix.shape[1]} columns, but the calibrator was fitted "
                 f"with {self.n_scores_}"

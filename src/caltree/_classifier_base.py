@@ -219,6 +219,11 @@ class CalibratedClassifierBase(ClassifierMixin, BaseEstimator):
         calibrator = clone(found, safe=False)
         if isinstance(calibrator, Calibrator):
             calibrator._check_parameters()
+        if own_params(calibrator).get("pos_label") is not None:
+            raise ValueError(
+                f"calibrator has pos_label={calibrator.pos_label!r}, but a classifier says itself "
+                "which class its scores are of; leave it out"
+            )
         if own_params(calibrator).get("score_type") == "auto":
             calibrator.set_params(score_type=score_type)
         return calibrator

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._base import Calibrator, FittedRows
 from ._fitted import storage
+from ._fitted.json_values import SCORE_KEYS
 from ._fitted.model import WEIGHT_ROUNDING, FittedModel
 from ._fitted.segments import segment_table
 from ._fitted.selection import Selection
@@ -20,7 +21,7 @@ from ._inputs.attributes import Attributes, Identifiers
 from ._inputs.groups import number_groups
 from ._inputs.labels import check_weights, known_labels
 from ._inputs.parameters import check_count, check_depth
-from ._inputs.scores import ScoreKind, as_score_matrix
+from ._inputs.scores import ScoreKind
 from ._inputs.tables import read_table
 from ._inputs.training_rows import TrainingRows
 from ._inputs.unseen import Unseen
@@ -62,7 +63,8 @@ class AttributeCalibrator(Calibrator):
             The labels.
         scores : array-like of shape (n,), (n, 1), (n, m) or (n, k * m)
             One column for each of the m classes, in sorted order, of each of k classifiers; with
-            two classes one column, that of ``classes_[1]``, will do.
+            two classes one column will do, that of `pos_label`. Columns that are named after
+            the classes, such as ``p_yes`` and ``p_no``, may be in any order.
         sample_weight : array-like of shape (n,), optional
             How many rows each row counts for.
         groups : array-like of shape (n,), optional
@@ -124,16 +126,18 @@ class AttributeCalibrator(Calibrator):
         """Predict probabilities, and count the values that training did not have."""
         check_is_fitted(self)
         matrix = self.model_.attributes.encode(X, unseen)
-        given, bad = self._read_scores(
-            scores, len(matrix), on_bad_rows, one_column_will_do=not self.scores_are_published
-        )
-        probabilities = self._predict_rows(matrix, given)
+        given, bad = self._read_scores(scores, len(matrix), on_bad_rows)
+        probabilities = self._calibrate(matrix, given)
         if bad is not None:
             probabilities[bad] = np.nan
         return probabilities
 
-    def _predict_rows(self, matrix: Floats, given: Floats) -> Floats:
-        """Calibrated probabilities of encoded attributes and checked scores."""
+    def calibrate_scores(self, X: Any, matrix: Floats) -> Floats:
+        """Calibrated probabilities of scores that `read_scores` returned."""
+        return self._calibrate(self.model_.attributes.encode(X), matrix)
+
+    def _calibrate(self, matrix: Floats, given: Floats) -> Floats:
+        """Calibrated probabilities of encoded attributes and scores that were read."""
         kind = self._score_kind()
         weight = self.model_.uncalibrated_weight
         if weight == 1.0:
@@ -217,15 +221,15 @@ class AttributeCalibrator(Calibrator):
         check_is_fitted(self)
         check_count("max_segments", max_segments, 2)
         after = self.predict_proba(X, scores)
-        n_rows, n_classes = after.shape
+        n_rows = len(after)
         weights = check_weights(sample_weight, n_rows, "X")
         weights = np.ones(n_rows) if weights is None else weights
-        matrix = as_score_matrix(scores, n_rows, n_classes)
+        before = self.uncalibrated(self.read_scores(scores, n_rows))
         return segment_table(
             self.model_.attributes,
             self.model_.attributes.encode(X),
             known_labels(y, self.classes_, n_rows),
-            self._score_kind().uncalibrated(matrix),
+            before,
             after,
             weights,
             self.classes_.tolist(),
@@ -292,16 +296,14 @@ class AttributeCalibrator(Calibrator):
 
     def _state(self) -> dict[str, Any]:
         return {
-            "score_type": self.score_type_,
-            "n_scores": self.n_scores_,
+            **self._state_of_scores(),
             "chosen": self._chosen_parameters(),
             "selection": None if self.selection_ is None else self.selection_.to_dict(),
             "model": self.model_.to_dict(),
         }
 
     def _restore(self, state: dict[str, Any]) -> None:
-        keys = {"score_type", "n_scores", "chosen", "selection", "model"}
-        storage.check_state(state, keys)
+        storage.check_state(state, {*SCORE_KEYS, "chosen", "selection", "model"})
         self._restore_scores(state)
         self.model_ = FittedModel.from_dict(state["model"])
         selection = state["selection"]

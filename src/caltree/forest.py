@@ -60,7 +60,11 @@ class CalibrationForest(AttributeCalibrator):
         Numeric attributes of more distinct values are cut between this many quantiles.
     score_type : {"auto", "probability", "logit", "margin"}, default="auto"
         Probabilities are turned into log-odds, logits and margins enter as they are. "auto" takes
-        scores for probabilities if they all lie in [0, 1] and those of a row sum to 1.
+        scores for probabilities if they all lie in [0, 1] and those of a row sum to 1, for margins
+        if many do not, and refuses what could be either.
+    pos_label : label, optional
+        The class that a single column of scores is the score of. By default it is the class that
+        the column is named after, such as ``p_yes``, or else ``classes_[1]``.
     categorical_features : list of names or indices, or boolean mask, optional
         Columns to treat as nominal whatever their type. Columns of strings, booleans and
         categories always are.
@@ -89,6 +93,8 @@ class CalibrationForest(AttributeCalibrator):
         The kind that the scores were taken for.
     n_scores_ : int
         The number of columns of the scores.
+    pos_label_ : label or None
+        The class that a single column of scores was taken for; None of several columns.
     selection_ : Selection or None
         The candidates that probabilities are averaged over ("uncalibrated", and the trees read at
         each size, with and without splits on scores), the out-of-bag loss and the weight of each,
@@ -143,6 +149,7 @@ class CalibrationForest(AttributeCalibrator):
         max_depth: int | None = None,
         max_bins: int = 255,
         score_type: Literal["auto", "probability", "logit", "margin"] = "auto",
+        pos_label: Any = None,
         categorical_features: Any = None,
         drop_identifiers: bool = True,
         random_state: Any = None,
@@ -158,6 +165,7 @@ class CalibrationForest(AttributeCalibrator):
         self.max_depth = max_depth
         self.max_bins = max_bins
         self.score_type = score_type
+        self.pos_label = pos_label
         self.categorical_features = categorical_features
         self.drop_identifiers = drop_identifiers
         self.random_state = random_state

@@ -14,7 +14,14 @@ from ._training.scaling import fit_isotonic
 from .reliability import Norm, Strategy, calibration_error, reliability_curve
 
 
-def rmse(y_true: Any, y_prob: Any, *, sample_weight: Any = None, labels: Any = None) -> float:
+def rmse(
+    y_true: Any,
+    y_prob: Any,
+    *,
+    sample_weight: Any = None,
+    labels: Any = None,
+    pos_label: Any = None,
+) -> float:
     """Root mean squared error of probabilities.
 
     The squared differences between the probabilities and the truth (1 for a row's class, 0 for
@@ -26,13 +33,16 @@ def rmse(y_true: Any, y_prob: Any, *, sample_weight: Any = None, labels: Any = N
     y_true : array-like of shape (n,)
         The labels.
     y_prob : array-like of shape (n, m) or (n,)
-        The probabilities, one column a class; with two classes one column, that of the second
-        class, will do.
+        The probabilities, one column a class; with two classes one column, that of `pos_label`,
+        will do. Columns that are named after the classes, such as ``p_yes``, may be in any order.
     sample_weight : array-like of shape (n,), optional
         How many rows each row counts for.
     labels : array-like of shape (m,), optional
         The class of each column, e.g. ``tree.classes_``; by default the sorted labels of
         `y_true`.
+    pos_label : label, optional
+        The class that a single column is the probability of; by default the one that it is named
+        after, else the second.
 
     Returns
     -------
@@ -47,12 +57,17 @@ def rmse(y_true: Any, y_prob: Any, *, sample_weight: Any = None, labels: Any = N
     >>> round(rmse(["no", "yes"], [0.1, 0.7]), 4)
     0.2236
     """
-    rows = check_rows(y_true, y_prob, sample_weight, labels)
+    rows = check_rows(y_true, y_prob, sample_weight, labels, pos_label)
     return float(np.sqrt(_mean_squared_error(rows)))
 
 
 def brier_score(
-    y_true: Any, y_prob: Any, *, sample_weight: Any = None, labels: Any = None
+    y_true: Any,
+    y_prob: Any,
+    *,
+    sample_weight: Any = None,
+    labels: Any = None,
+    pos_label: Any = None,
 ) -> float:
     """Brier score of probabilities.
 
@@ -64,7 +79,7 @@ def brier_score(
 
     Parameters
     ----------
-    y_true, y_prob, sample_weight, labels
+    y_true, y_prob, sample_weight, labels, pos_label
         As for `rmse`.
 
     Returns
@@ -78,7 +93,7 @@ def brier_score(
     >>> round(brier_score(["no", "yes"], [0.1, 0.7]), 4)
     0.05
     """
-    return _brier_score(check_rows(y_true, y_prob, sample_weight, labels))
+    return _brier_score(check_rows(y_true, y_prob, sample_weight, labels, pos_label))
 
 
 class BrierSplit(NamedTuple):
@@ -100,7 +115,12 @@ class BrierSplit(NamedTuple):
 
 
 def brier_split(
-    y_true: Any, y_prob: Any, *, sample_weight: Any = None, labels: Any = None
+    y_true: Any,
+    y_prob: Any,
+    *,
+    sample_weight: Any = None,
+    labels: Any = None,
+    pos_label: Any = None,
 ) -> BrierSplit:
     """Split the Brier score into calibration and refinement, without bins.
 
@@ -114,7 +134,7 @@ def brier_split(
 
     Parameters
     ----------
-    y_true, y_prob, sample_weight, labels
+    y_true, y_prob, sample_weight, labels, pos_label
         As for `rmse`.
 
     Returns
@@ -137,7 +157,7 @@ def brier_split(
     >>> [round(part, 4) for part in split]
     [0.2375, 0.1042, 0.1333]
     """
-    rows = check_rows(y_true, y_prob, sample_weight, labels)
+    rows = check_rows(y_true, y_prob, sample_weight, labels, pos_label)
     if rows.weights is not None:
         present = rows.weights > 0.0
         rows = LabeledProbabilities(
@@ -154,7 +174,14 @@ def brier_split(
     return BrierSplit(score, score - refinement, refinement)
 
 
-def log_loss(y_true: Any, y_prob: Any, *, sample_weight: Any = None, labels: Any = None) -> float:
+def log_loss(
+    y_true: Any,
+    y_prob: Any,
+    *,
+    sample_weight: Any = None,
+    labels: Any = None,
+    pos_label: Any = None,
+) -> float:
     """Mean negative natural logarithm of the probability of the true class.
 
     Probabilities are divided by their sum first, in each row. Those under 2.2e-16 (the precision
@@ -163,7 +190,7 @@ def log_loss(y_true: Any, y_prob: Any, *, sample_weight: Any = None, labels: Any
 
     Parameters
     ----------
-    y_true, y_prob, sample_weight, labels
+    y_true, y_prob, sample_weight, labels, pos_label
         As for `rmse`.
 
     Returns
@@ -183,7 +210,7 @@ def log_loss(y_true: Any, y_prob: Any, *, sample_weight: Any = None, labels: Any
     # take longer to import than all of this module.
     from sklearn import metrics
 
-    rows = check_rows(y_true, y_prob, sample_weight, labels)
+    rows = check_rows(y_true, y_prob, sample_weight, labels, pos_label)
     total = rows.probabilities.sum(axis=1, keepdims=True)
     # The columns are those of the labels 0, 1, 2, ...: scikit-learn wants them sorted.
     loss = metrics.log_loss(
@@ -206,12 +233,13 @@ def expected_calibration_error(
     kind: Kind = "classwise",
     sample_weight: Any = None,
     labels: Any = None,
+    pos_label: Any = None,
 ) -> float:
     """Mean difference between predicted probability and observed frequency, over bins of rows.
 
     Parameters
     ----------
-    y_true, y_prob, sample_weight, labels
+    y_true, y_prob, sample_weight, labels, pos_label
         As for `rmse`.
     n_bins : int, default 15
         The largest number of bins.
@@ -265,7 +293,7 @@ def expected_calibration_error(
     check_choice("norm", norm, get_args(Norm))
     check_choice("kind", kind, get_args(Kind))
     check_flag("debiased", debiased)
-    rows = check_rows(y_true, y_prob, sample_weight, labels)
+    rows = check_rows(y_true, y_prob, sample_weight, labels, pos_label)
     curves = (
         reliability_curve(
             truth, probability, n_bins=n_bins, strategy=strategy, sample_weight=rows.weights

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._base import Calibrator, FittedRows, take_fingerprint
 from ._fitted import storage
-from ._fitted.json_values import read_numbers
+from ._fitted.json_values import SCORE_KEYS, read_numbers
 from ._inputs.arrays import Floats, Mask
 from ._inputs.indexing import count_rows
 from ._inputs.parameters import check_choice, check_verbose
@@ -32,6 +32,13 @@ ScoreTypeOption = Literal["auto", "probability", "logit", "margin"]
 class _GlobalCalibrator(Calibrator):
     """A calibrator that ignores the attributes: `X` may be None."""
 
+    def __init__(
+        self, *, score_type: ScoreTypeOption = "auto", pos_label: Any = None, verbose: int = 0
+    ) -> None:
+        self.score_type = score_type
+        self.pos_label = pos_label
+        self.verbose = verbose
+
     def fit(self, X: Any, y: Any, scores: Any, sample_weight: Any = None) -> Self:
         """Fit the calibrator to labels and the scores of a classifier.
 
@@ -45,9 +52,10 @@ class _GlobalCalibrator(Calibrator):
         y : array-like of shape (n,)
             The labels.
         scores : array-like of shape (n,), (n, 1), (n, m) or (n, k * m)
-            One column for each of the m classes, in sorted order; with two classes one column,
-            that of ``classes_[1]``, will do. The scores of k classifiers side by side are
-            averaged.
+            One column for each of the m classes, in sorted order; with two classes one column
+            will do, that of `pos_label`. Columns that are named after the classes, such as
+            ``p_yes`` and ``p_no``, may be in any order. The scores of k classifiers side by side
+            are averaged.
         sample_weight : array-like of shape (n,), optional
             How many rows each row counts for.
 
@@ -57,12 +65,8 @@ class _GlobalCalibrator(Calibrator):
             The fitted calibrator.
         """
         self._check_parameters()
-        option = getattr(self, "score_type", "auto")
-        rows = self._check_rows(X, y, scores, sample_weight, option)
-        with (
-            progress.fitting(self, getattr(self, "verbose", 0)),
-            progress.stage(1.0) as fitting,
-        ):
+        rows = self._check_rows(X, y, scores, sample_weight, self.score_type)
+        with progress.fitting(self, self.verbose), progress.stage(1.0) as fitting:
             fitted = self._fit(rows)
             fitting.say(f"fitted to {len(rows.labels):,} rows")
         self.__dict__.update(fitted)
@@ -91,15 +95,19 @@ class _GlobalCalibrator(Calibrator):
         """
         check_is_fitted(self)
         n_rows = None if X is None else count_rows(X, "X")
-        matrix, bad = self._read_scores(scores, n_rows, on_bad_rows, one_column_will_do=True)
+        matrix, bad = self._read_scores(scores, n_rows, on_bad_rows)
         probabilities = self._calibrate(matrix)
         if bad is not None:
             probabilities[bad] = np.nan
         return probabilities
 
+    def calibrate_scores(self, X: Any, matrix: Floats) -> Floats:
+        """Calibrated probabilities of scores that `read_scores` returned."""
+        return self._calibrate(matrix)
+
     def _check_parameters(self) -> None:
-        check_choice("score_type", getattr(self, "score_type", "auto"), SCORE_TYPES)
-        check_verbose(getattr(self, "verbose", 0))
+        check_choice("score_type", self.score_type, SCORE_TYPES)
+        check_verbose(self.verbose)
 
     def _fit(self, rows: TrainingRows) -> dict[str, Any]:
         """Fit to checked rows; return the fitted attributes."""
@@ -110,7 +118,7 @@ class _GlobalCalibrator(Calibrator):
         raise NotImplementedError
 
     def _state(self) -> dict[str, Any]:
-        return {"score_type": self.score_type_, "n_scores": self.n_scores_}
+        return self._state_of_scores()
 
     def _kind(self) -> ScoreKind:
         return ScoreKind(len(self.classes_), self.score_type_)
@@ -132,7 +140,11 @@ class PlattScaling(_GlobalCalibrator):
     ----------
     score_type : {"auto", "probability", "logit", "margin"}, default="auto"
         Probabilities are turned into log-odds, logits and margins are not. "auto" takes
-        scores for probabilities if they all lie in [0, 1] and those of a row sum to 1.
+        scores for probabilities if they all lie in [0, 1] and those of a row sum to 1, for margins
+        if many do not, and refuses what could be either.
+    pos_label : label, optional
+        The class that a single column of scores is the score of. By default it is the class that
+        the column is named after, such as ``p_yes``, or else ``classes_[1]``.
     verbose : int, default=0
         1 prints what `fit` did, with the time it took; the result does not depend on it.
 
@@ -146,6 +158,8 @@ class PlattScaling(_GlobalCalibrator):
         The type of the scores.
     n_scores_ : int
         The number of columns of the scores.
+    pos_label_ : label or None
+        The class that a single column of scores was taken for; None of several columns.
     fingerprint_ : Fingerprint
         Hashes of a few training rows, by which a report recognizes them.
     made_ : Made
@@ -171,10 +185,6 @@ class PlattScaling(_GlobalCalibrator):
     slopes_: Floats
     intercepts_: Floats
 
-    def __init__(self, *, score_type: ScoreTypeOption = "auto", verbose: int = 0) -> None:
-        self.score_type = score_type
-        self.verbose = verbose
-
     def _fit(self, rows: TrainingRows) -> dict[str, Any]:
         odds = log_odds(rows.kind.one_score_a_class(rows.scores), rows.score_type)
         sigmoids = _one_versus_rest(fit_sigmoid, odds, rows)
@@ -196,7 +206,7 @@ class PlattScaling(_GlobalCalibrator):
         return {**super()._state(), **sigmoids}
 
     def _restore(self, state: dict[str, Any]) -> None:
-        storage.check_state(state, {"score_type", "n_scores", "slopes", "intercepts"})
+        storage.check_state(state, {*SCORE_KEYS, "slopes", "intercepts"})
         self._restore_scores(state)
         for name in ("slopes", "intercepts"):
             numbers = read_numbers(state, name, np.float64, 1)
@@ -217,6 +227,13 @@ class IsotonicScaling(_GlobalCalibrator):
 
     Parameters
     ----------
+    score_type : {"auto", "probability", "logit", "margin"}, default="auto"
+        Two columns of logits or margins count by their difference. "auto" takes
+        scores for probabilities if they all lie in [0, 1] and those of a row sum to 1, for margins
+        if many do not, and refuses what could be either.
+    pos_label : label, optional
+        The class that a single column of scores is the score of. By default it is the class that
+        the column is named after, such as ``p_yes``, or else ``classes_[1]``.
     verbose : int, default=0
         1 prints what `fit` did, with the time it took; the result does not depend on it.
 
@@ -231,6 +248,8 @@ class IsotonicScaling(_GlobalCalibrator):
         The type of the scores.
     n_scores_ : int
         The number of columns of the scores.
+    pos_label_ : label or None
+        The class that a single column of scores was taken for; None of several columns.
     fingerprint_ : Fingerprint
         Hashes of a few training rows, by which a report recognizes them.
     made_ : Made
@@ -251,9 +270,6 @@ class IsotonicScaling(_GlobalCalibrator):
     _weights_count_rows = False
     thresholds_: list[Floats]
     values_: list[Floats]
-
-    def __init__(self, *, verbose: int = 0) -> None:
-        self.verbose = verbose
 
     def _fit(self, rows: TrainingRows) -> dict[str, Any]:
         scores = rows.kind.one_score_a_class(rows.scores)
@@ -277,7 +293,7 @@ class IsotonicScaling(_GlobalCalibrator):
         return {**super()._state(), **lists}
 
     def _restore(self, state: dict[str, Any]) -> None:
-        storage.check_state(state, {"score_type", "n_scores", "thresholds", "values"})
+        storage.check_state(state, {*SCORE_KEYS, "thresholds", "values"})
         self._restore_scores(state)
         names = ("thresholds", "values")
         for name in names:
@@ -300,8 +316,14 @@ class IdentityCalibrator(_GlobalCalibrator):
     Parameters
     ----------
     score_type : {"auto", "probability", "logit", "margin"}, default="auto"
-        "auto" takes scores for probabilities if they all lie in [0, 1] and those of a row sum to
-        1.
+        Whether they already are probabilities. "auto" takes
+        scores for probabilities if they all lie in [0, 1] and those of a row sum to 1, for margins
+        if many do not, and refuses what could be either.
+    pos_label : label, optional
+        The class that a single column of scores is the score of. By default it is the class that
+        the column is named after, such as ``p_yes``, or else ``classes_[1]``.
+    verbose : int, default=0
+        1 prints what `fit` did, with the time it took; the result does not depend on it.
 
     Attributes
     ----------
@@ -311,6 +333,8 @@ class IdentityCalibrator(_GlobalCalibrator):
         The type of the scores.
     n_scores_ : int
         The number of columns of the scores.
+    pos_label_ : label or None
+        The class that a single column of scores was taken for; None of several columns.
     fingerprint_ : Fingerprint
         Hashes of a few training rows, by which a report recognizes them.
     made_ : Made
@@ -326,9 +350,6 @@ class IdentityCalibrator(_GlobalCalibrator):
 
     _weights_count_rows = False
 
-    def __init__(self, *, score_type: ScoreTypeOption = "auto") -> None:
-        self.score_type = score_type
-
     def _fit(self, rows: TrainingRows) -> dict[str, Any]:
         rows.kind.average(rows.scores)
         return {}
@@ -337,7 +358,7 @@ class IdentityCalibrator(_GlobalCalibrator):
         return self._kind().uncalibrated(matrix)
 
     def _restore(self, state: dict[str, Any]) -> None:
-        storage.check_state(state, {"score_type", "n_scores"})
+        storage.check_state(state, SCORE_KEYS)
         self._restore_scores(state)
 
 

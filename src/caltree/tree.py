@@ -92,7 +92,11 @@ class CalibrationTree(TreeCalibrator):
         gain in mean deviance by which a leaf is kept), or None for the tree as it was grown.
     score_type : {"auto", "probability", "logit", "margin"}, default="auto"
         Probabilities are turned into log-odds, logits and margins enter as they are. "auto" takes
-        scores for probabilities if they all lie in [0, 1] and those of a row sum to 1.
+        scores for probabilities if they all lie in [0, 1] and those of a row sum to 1, for margins
+        if many do not, and refuses what could be either.
+    pos_label : label, optional
+        The class that a single column of scores is the score of. By default it is the class that
+        the column is named after, such as ``p_yes``, or else ``classes_[1]``.
     categorical_features : list of names or indices, or boolean mask, optional
         Columns to treat as nominal whatever their type. Columns of strings, booleans and
         categories always are.
@@ -122,6 +126,8 @@ class CalibrationTree(TreeCalibrator):
         The kind that the scores were taken for.
     n_scores_ : int
         The number of columns of the scores.
+    pos_label_ : label or None
+        The class that a single column of scores was taken for; None of several columns.
     selection_ : Selection or None
         The candidates that probabilities are averaged over ("uncalibrated", "global", regions of
         falling size, the pruned tree), the cross-validated loss and the weight of each, and what
@@ -190,6 +196,7 @@ class CalibrationTree(TreeCalibrator):
         cv: Any = 5,
         ccp_alpha: float | Literal["cv"] | None = "cv",
         score_type: Literal["auto", "probability", "logit", "margin"] = "auto",
+        pos_label: Any = None,
         categorical_features: Any = None,
         drop_identifiers: bool = True,
         random_state: Any = None,
@@ -209,6 +216,7 @@ class CalibrationTree(TreeCalibrator):
         self.cv = cv
         self.ccp_alpha = ccp_alpha
         self.score_type = score_type
+        self.pos_label = pos_label
         self.categorical_features = categorical_features
         self.drop_identifiers = drop_identifiers
         self.random_state = random_state

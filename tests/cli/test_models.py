@@ -84,7 +84,7 @@ def test_a_tree_is_shown_with_its_columns_and_text(run, model):
     tree = CalibrationTree.load(model)
     assert (result.exit_code, result.stderr) == (0, "")
     assert tree.to_text() in result.stdout
-    assert "scores      p_yes (probability)" in result.stdout
+    assert "scores      p_yes (probability of yes)" in result.stdout
     assert f"leaves      {tree.get_n_leaves()}" in result.stdout
     assert "attributes  channel: app, shop, web\n" in result.stdout
     assert "importance  not measured" in result.stdout

@@ -70,10 +70,10 @@ def test_names_of_columns_and_tables(database, name):
 @pytest.mark.parametrize("name", NAMES)
 def test_names_of_scores_and_classes(database, name):
     labels = np.array([name, name + "!"])
-    identity = IdentityCalibrator().fit(None, labels, scores=[0.2, 0.9])
+    identity = IdentityCalibrator(pos_label=name).fit(None, labels, scores=[0.8, 0.1])
     database.store("t", pd.DataFrame({name: [0.25]}))
     columns = identity.to_sql(database.dialect, scores=name)
-    assert database.run(f"SELECT {columns} FROM t") == [(0.75, 0.25)]
+    assert database.run(f"SELECT {columns} FROM t") == [(0.25, 0.75)]
     cursor = database.connection.execute(f"SELECT {columns} FROM t")
     assert [column[0] for column in cursor.description] == [f"calibrated_{x}" for x in labels]
 

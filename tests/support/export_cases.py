@@ -34,6 +34,8 @@ class Case:
     columns: int | None = None
     """The columns of the scores; by default one a class and classifier."""
     params: dict[str, Any] = field(default_factory=dict)
+    of_first: bool = False
+    """Whether the one column is the score of the first class."""
 
 
 def _cases():
@@ -41,6 +43,7 @@ def _cases():
     forest = {"n_estimators": 6, "max_depth": 5, "random_state": 0}
     small_forest = {"n_estimators": 4, "max_depth": 3, "random_state": 0}
     leaves = {"path_averaging": False}
+    first = {"columns": 1, "of_first": True}
     return {
         "averaged": Case(CalibrationTree, columns=1),
         "averaged, two columns": Case(CalibrationTree, columns=2),
@@ -72,6 +75,15 @@ def _cases():
         "isotonic, ten classes": Case(IsotonicScaling, **ten),
         "isotonic of margins": Case(IsotonicScaling, scores="margin"),
         "identity": Case(IdentityCalibrator, n_classes=3, n_classifiers=2),
+        "averaged, first class": Case(CalibrationTree, **first),
+        "published, first class": Case(PublishedCalibrationTree, **first),
+        "logit, first class": Case(CalibrationTree, scores="logit", **first),
+        "forest of margins, first class": Case(
+            CalibrationForest, params=forest, scores="margin", **first
+        ),
+        "platt, first class": Case(PlattScaling, **first),
+        "isotonic, first class": Case(IsotonicScaling, **first),
+        "identity, first class": Case(IdentityCalibrator, **first),
         "identity of logits": Case(IdentityCalibrator, n_classes=3, scores="logit"),
     }
 
@@ -97,7 +109,9 @@ def fitted(name):
     y = np.argmax(truth + rng.gumbel(size=truth.shape), axis=1)
     labels = label_names(case.n_classes)
     params = dict(case.params)
-    if case.scores in {"logit", "margin"} and case.calibrator is not IsotonicScaling:
+    if case.of_first:
+        params["pos_label"] = labels[0]
+    if case.scores in {"logit", "margin"}:
         params["score_type"] = case.scores
     noise = rng.normal(scale=0.3, size=(n_rows, case.n_classifiers, case.n_classes))
     if case.scores == "perfect":
@@ -163,8 +177,9 @@ def _as_scores(case, evidence):
         scores = np.exp(evidence)
         scores /= scores.sum(axis=2, keepdims=True)
         if case.columns == 1:
-            return scores[:, 0, 1:2]
+            return scores[:, 0, :1] if case.of_first else scores[:, 0, 1:2]
         return scores.reshape(n_rows, -1)
     if case.columns == 1:
-        return evidence[:, 0, 1:2] - evidence[:, 0, :1]
+        margin = evidence[:, 0, 1:2] - evidence[:, 0, :1]
+        return -margin if case.of_first else margin
     return evidence.reshape(n_rows, -1)

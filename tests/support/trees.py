@@ -21,7 +21,7 @@ def make_rows(n_rows=300, n_classes=2, seed=0, round_to=2):
     rng = np.random.default_rng(seed)
     X = np.round(rng.normal(size=(n_rows, 3)), round_to)
     evidence = rng.normal(size=(n_rows, n_classes))
-    truth = np.where(X[:, :1] > 0.3, 2 * evidence, -1.5 * evidence)
+    truth = np.where(X[:, :1] > 0.3, 3 * evidence, -0.7 * evidence)
     truth[:, 0] += 3 * (X[:, 0] > 0.3) - 1.5 + (X[:, 1] > 0)
     y = np.argmax(truth + rng.gumbel(size=truth.shape), axis=1)
     scores = np.exp(evidence)

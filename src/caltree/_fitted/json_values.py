@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._inputs.score_columns import ScoreColumns
 from .._inputs.scores import ScoreType
 
 # No loss, weight or pruning strength is larger.
 _LARGEST_NUMBER = 1e300
+# The fields of the scores, which every stored calibrator has.
+SCORE_KEYS = {"score_type", "n_scores", "pos_label", "score_names"}
 
 
 def read_numbers(
@@ -62,7 +65,23 @@ def read_score_type(state: dict[str, Any]) -> ScoreType:
     return score_type
 
 
-def check_width(n_scores: Any, n_classes: int) -> None:
+def read_score_columns(state: dict[str, Any], classes: npt.NDArray[Any]) -> ScoreColumns:
+    """Return the columns of the scores, or raise a ValueError."""
+    n_scores, label, names = (state[name] for name in ("n_scores", "pos_label", "score_names"))
+    _check_width(n_scores, len(classes))
+    known = classes.tolist()
+    if (label is None) != (n_scores > 1) or (label is not None and label not in known):
+        raise ValueError(
+            f"pos_label of a stored calibrator of {n_scores} scores cannot be {reprlib.repr(label)}"
+        )
+    listed = isinstance(names, list) and len(names) == n_scores
+    if names is not None and not (listed and all(isinstance(name, str) for name in names)):
+        raise ValueError("score_names of a stored calibrator must be null or a name a score")
+    positive = None if label is None else known.index(label)
+    return ScoreColumns(n_scores, positive, None if names is None else tuple(names))
+
+
+def _check_width(n_scores: Any, n_classes: int) -> None:
     """Refuse a number of scores that does not go with the classes."""
     whole = type(n_scores) is int and n_scores > 0
     if not whole or (n_scores % n_classes and (n_scores, n_classes) != (1, 2)):

@@ -50,10 +50,11 @@ class Part:
 
 @dataclass(frozen=True)
 class Sample:
-    """A sample of all rows: encoded attributes, scores and weights."""
+    """A sample of all rows: encoded attributes, scores, labels and weights."""
 
     matrix: Floats
     scores: Floats
+    labels: Labels
     weights: Floats | None
 
     def merge(self, other: Sample) -> Sample:
@@ -64,6 +65,7 @@ class Sample:
         return Sample(
             np.concatenate([self.matrix, other.matrix]),
             np.concatenate([self.scores, other.scores]),
+            np.concatenate([self.labels, other.labels]),
             weights,
         )
 
@@ -79,6 +81,7 @@ def sample_rows(part: Part, first: int, n_rows: int, known: Attributes) -> Sampl
     return Sample(
         known.encode(take_rows(part.X, places)),
         part.scores[chosen],
+        part.labels[chosen],
         None if part.weights is None else part.weights[chosen],
     )
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from .arrays import Classes, Floats, Mask
 from .labels import check_weights
+from .score_columns import check_pos_label, find_columns
 
 Kind: TypeAlias = Literal["classwise", "top_label"]
 
@@ -24,13 +25,18 @@ class LabeledProbabilities(NamedTuple):
     weights: Floats | None
 
 
-def check_rows(y_true: Any, y_prob: Any, sample_weight: Any, labels: Any) -> LabeledProbabilities:
-    """Check labels, probabilities and weights against each other."""
+def check_rows(
+    y_true: Any, y_prob: Any, sample_weight: Any, labels: Any, pos_label: Any = None
+) -> LabeledProbabilities:
+    """Check labels, probabilities and weights against each other.
+
+    `pos_label` is the class that a single column of probabilities is of.
+    """
     truth = np.asarray(y_true)
     if truth.ndim != 1 or len(truth) == 0:
         raise ValueError(f"y_true must have one label a row, got shape {truth.shape}")
     classes = check_classes(truth, labels)
-    probabilities = _check_probabilities(y_prob, len(truth), len(classes))
+    probabilities = _check_probabilities(y_prob, len(truth), classes, pos_label)
     weights = check_weights(sample_weight, len(truth), "y_true")
     return LabeledProbabilities(columns_of(truth, classes), probabilities, weights)
 
@@ -58,14 +64,21 @@ def check_classes(truth: Classes, labels: Any) -> Classes:
     return classes
 
 
-def _check_probabilities(y_prob: Any, n_rows: int, n_classes: int) -> Floats:
+def _check_probabilities(y_prob: Any, n_rows: int, classes: Classes, pos_label: Any) -> Floats:
+    n_classes = len(classes)
     try:
         matrix = np.asarray(y_prob, dtype=np.float64)
     except (TypeError, ValueError):
         raise TypeError("y_prob must be numbers, one row of one length for each label") from None
-    if n_classes == 2 and (matrix.ndim == 1 or matrix.shape[1:] == (1,)):
-        second = matrix.reshape(-1)
-        matrix = np.column_stack([1.0 - second, second])
+    is_single = matrix.ndim == 1 or matrix.shape[1:] == (1,)
+    check_pos_label(pos_label, classes, 1 if is_single else n_classes, "y_prob")
+    if is_single and n_classes == 2:
+        matrix = matrix.reshape(-1, 1)
+        columns, _ = find_columns(y_prob, matrix, classes, pos_label, "y_prob")
+        pair = [1.0 - matrix, matrix]
+        matrix = np.hstack(pair[::-1] if columns.is_turned else pair)
+    elif matrix.ndim == 2 and matrix.shape[1] == n_classes:
+        _, matrix = find_columns(y_prob, matrix, classes, None, "y_prob")
     if matrix.ndim != 2 or matrix.shape[1] != n_classes:
         raise ValueError(
             f"y_prob has shape {matrix.shape}, but there are {n_classes} classes; give one column "
@@ -75,12 +88,11 @@ def _check_probabilities(y_prob: Any, n_rows: int, n_classes: int) -> Floats:
         raise ValueError(f"y_prob has {len(matrix)} rows, but y_true has {n_rows}")
     valid = (matrix >= 0.0) & (matrix <= 1.0)
     if not valid.all():
-        # Of a single column the other follows: name the number that was given.
         row = int(np.flatnonzero(~valid.all(axis=1))[0])
-        column = int(np.flatnonzero(~valid[row])[-1])
-        raise ValueError(
-            f"y_prob contains {matrix[row, column]} in row {row}, which is not a probability"
-        )
+        # Of a single column the other follows: name the number that was given.
+        given = np.asarray(y_prob, dtype=np.float64).reshape(n_rows, -1)[row]
+        wrong = given[~((given >= 0.0) & (given <= 1.0))][-1]
+        raise ValueError(f"y_prob contains {wrong} in row {row}, which is not a probability")
     sums = matrix.sum(axis=1)
     if np.abs(sums - 1.0).max() > _SUM_TOLERANCE:
         row = int(np.abs(sums - 1.0).argmax())

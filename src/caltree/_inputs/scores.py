@@ -11,13 +11,11 @@ import numpy.typing as npt
 from scipy.special import expit, softmax
 
 from .arrays import Floats, Mask
-from .parameters import check_choice
 
 ScoreType: TypeAlias = Literal["probability", "logit", "margin"]
 
 ON_BAD_ROWS = ("error", "nan")
 SCORE_TYPES: tuple[Literal["auto"] | ScoreType, ...] = ("auto", "probability", "logit", "margin")
-_SUM_TOLERANCE = 1e-3
 # Beyond this only the sign of a score means anything; its square is still a finite number.
 LARGEST_SCORE = 1e100
 # The distance between 1 and the largest number below it.
@@ -65,27 +63,6 @@ def as_score_matrix(
     if finite:
         _check_finite(matrix, keep)
     return matrix if keep is None else matrix[keep]
-
-
-def resolve_score_type(matrix: Floats, n_classes: int, score_type: str) -> ScoreType:
-    """Find the type of the scores of a matrix.
-
-    "auto" means probability if every score is in [0, 1] and the columns of each classifier sum to 1
-    in every row (one column alone need not), and margin otherwise.
-    """
-    known = check_choice("score_type", score_type, SCORE_TYPES)
-    if known != "auto":
-        return known
-    if matrix.min(initial=0.0) < 0.0 or matrix.max(initial=1.0) > 1.0:
-        return "margin"
-    if matrix.shape[1] == 1:
-        return "probability"
-    ones = np.ones(n_classes)
-    for start in range(0, matrix.shape[1], n_classes):
-        sums = matrix[:, start : start + n_classes] @ ones
-        if np.abs(sums - 1.0).max(initial=0.0) > _SUM_TOLERANCE:
-            return "margin"
-    return "probability"
 
 
 @dataclass(frozen=True)
@@ -214,13 +191,14 @@ def normalize_rows(values: Floats) -> Floats:
     return probabilities
 
 
-def check_probabilities(matrix: Floats) -> None:
-    """Refuse numbers that are not probabilities."""
+def check_probabilities(matrix: Floats, keep: Mask | None = None) -> None:
+    """Refuse numbers that are not probabilities; the rows are those in `keep`, if not all."""
     if matrix.min(initial=0.0) >= 0.0 and matrix.max(initial=1.0) <= 1.0:
         return
     row, column = np.argwhere((matrix < 0.0) | (matrix > 1.0))[0]
+    number = row if keep is None else np.flatnonzero(keep)[row]
     raise ValueError(
-        f"scores contains {matrix[row, column]} in row {row}, column {column}, which is not a "
+        f"scores contains {matrix[row, column]} in row {number}, column {column}, which is not a "
         "probability; use score_type='logit' or 'margin' if the scores are not probabilities"
     )
 

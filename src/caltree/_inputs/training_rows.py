@@ -11,7 +11,10 @@ from .arrays import Floats, Labels, Mask
 from .groups import check_groups
 from .indexing import count_rows
 from .labels import check_labels, check_training_weights, check_weights, warn_of_few_rows
-from .scores import ScoreKind, ScoreType, as_score_matrix, resolve_score_type
+from .ranking import find_backwards, warn_of_backwards
+from .score_columns import ScoreColumns, find_columns, turn
+from .score_types import resolve_score_type
+from .scores import ScoreKind, ScoreType, as_score_matrix
 
 
 @dataclass(frozen=True)
@@ -21,6 +24,9 @@ class TrainingRows:
     classes: npt.NDArray[Any]
     labels: Labels
     scores: Floats
+    """In the order of the classes; a single column is that of the second."""
+    columns: ScoreColumns
+    """The columns as they were given."""
     score_type: ScoreType
     weights: Floats | None
     keep: Mask | None
@@ -45,6 +51,7 @@ def check_training_rows(
     scores: Any,
     sample_weight: Any,
     score_type: str,
+    pos_label: Any,
     *,
     weights_count_rows: bool,
     groups: Any = None,
@@ -60,13 +67,19 @@ def check_training_rows(
     classes, labels = check_labels(y, n_rows, keep)
     known_groups = check_groups(groups, n_rows, keep, of)
     matrix = as_score_matrix(scores, n_rows, len(classes), keep, of)
-    kind = resolve_score_type(matrix, len(classes), score_type)
+    columns, matrix = find_columns(scores, matrix, classes, pos_label)
+    kind = resolve_score_type(matrix, len(classes), score_type, keep)
+    if columns.is_turned:
+        matrix = turn(matrix, kind)
     if weights is not None:
         check_training_weights(weights)
         if weights_count_rows:
             warn_of_few_rows(float(weights.sum()))
         weights = weights if keep is None else weights[keep]
-    return TrainingRows(classes, labels, matrix, kind, weights, keep, known_groups)
+    rows = TrainingRows(classes, labels, matrix, columns, kind, weights, keep, known_groups)
+    backwards = find_backwards(rows.scores, rows.kind, labels, weights)
+    warn_of_backwards(backwards, classes.tolist(), columns.positive, stacklevel=4)
+    return rows
 
 
 def _count_labels(y: Any) -> int:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
+from .._inputs.score_columns import match_names
 from .._options import list_names
 from .errors import CommandError
 
 LABEL_NAMES = ("label", "target", "class", "y")
-SCORE_NAMES = ("score", "probability", "proba", "p")
+SCORE_NAMES = ("score", "probability", "proba", "prob", "p")
 
 
 def _one_of(names: Sequence[str]) -> str:
@@ -20,8 +24,8 @@ def _one_of(names: Sequence[str]) -> str:
 GUESSES = f"""\
 Without --label, the label is the one column named {_one_of(LABEL_NAMES)}. Without --scores, the
 score of two classes is the one column named {_one_of(SCORE_NAMES)}; or there is a column for every
-class (or for the second of two) that has one of these names followed by _ and the class, such as
-p_no and p_yes. Capitals do not matter. Where more than one column qualifies, or none, the options
+class (or for one of two) that has one of these names followed by _ and the class, such as p_no and
+p_yes. Capitals do not matter. Where more than one column qualifies, or none, the options
 must be given.
 """
 
@@ -66,38 +70,80 @@ def guess_label(columns: Sequence[str], file: str) -> str:
 
 
 def guess_scores(columns: Sequence[str], classes: Sequence[Any], file: str) -> tuple[str, ...]:
-    """The columns whose names say that they are scores, one a class or that of the second."""
+    """The columns whose names say that they are scores, one a class or that of one of two."""
     found: list[tuple[str, ...]] = []
     for stem in SCORE_NAMES:
         if len(classes) == 2:
             found += [(name,) for name in columns if name.lower() == stem]
         by_class = [_of_class(columns, stem, label) for label in classes]
-        if all(by_class):
-            found.append(tuple(name for name in by_class if name is not None))
-        elif len(classes) == 2 and by_class[1] is not None:
-            found.append((by_class[1],))
+        named = tuple(name for name in by_class if name is not None)
+        if len(named) == len(classes) or (len(classes) == 2 and named):
+            found.append(named)
     if len(found) != 1:
         matches = list(dict.fromkeys(name for names in found for name in names))
         raise _guess_error("columns", "are the scores", "--scores", matches, columns, file)
     return found[0]
 
 
-def check_order(scores: Sequence[str], classes: Sequence[Any]) -> None:
-    """Refuse scores whose names say that they stand in another order than the classes."""
-    said = [class_in_name(name, classes) for name in scores]
-    labels = [str(label) for label in classes]
-    n_classes = len(classes)
-    for start in range(0, len(scores), n_classes):
-        block = said[start : start + n_classes]
-        if None not in block and block != labels and sorted(map(str, block)) == sorted(labels):
-            at = {label: scores[start + place] for place, label in enumerate(block)}
-            ordered = [*scores[:start], *(at[label] for label in labels), *scores[start:]]
-            ordered = [*ordered[: start + n_classes], *scores[start + n_classes :]]
-            given, right = list_names(scores, ","), list_names(ordered, ",")
-            raise CommandError(
-                f"--scores {given} is not in the order of the classes {', '.join(labels)}; give "
-                f"--scores {right}"
+def in_class_order(scores: tuple[str, ...], classes: Sequence[Any]) -> tuple[str, ...]:
+    """The columns in the order of the classes, if their names say which class each is of."""
+    order = _classes_in_names(scores, classes)
+    if order is None or len(scores) == 1:
+        return scores
+    return tuple(scores[order.index(j)] for j in range(len(scores)))
+
+
+@dataclass(frozen=True)
+class Positive:
+    """The class that a single column of scores is the score of."""
+
+    label: Any
+    """None if there is one column a class."""
+    reason: str
+    by_name: bool = False
+
+
+def find_positive(scores: Sequence[str], classes: Sequence[Any], given: str | None) -> Positive:
+    """The class of a single column: as the option says, as its name says, or the second."""
+    if given is not None:
+        label = _check_positive(scores, classes, given)
+        said = _classes_in_names(scores, classes)
+        if said is not None and classes[said[0]] != label:
+            warnings.warn(
+                f"--positive is {given}, but the column {scores[0]} is named after "
+                f"{classes[said[0]]}; --positive counts",
+                UserWarning,
+                stacklevel=2,
             )
+        return Positive(label, "as --positive says")
+    if len(scores) > 1:
+        return Positive(None, "")
+    said = _classes_in_names(scores, classes)
+    if said is not None:
+        return Positive(classes[said[0]], "by the name of the column", by_name=True)
+    return Positive(classes[1], "the second class; --positive says otherwise")
+
+
+def _check_positive(scores: Sequence[str], classes: Sequence[Any], given: str) -> Any:
+    names = [str(label) for label in classes]
+    if given not in names:
+        raise CommandError(
+            f"--positive is {given}, which is no class; choose one of {_some(names)}"
+        )
+    if len(scores) > 1 or len(classes) > 2:
+        raise CommandError(
+            f"--positive says which of two classes a single column of scores is of, but there are "
+            f"{len(scores)} columns of scores and {len(classes)} classes; leave it out"
+        )
+    return classes[names.index(given)]
+
+
+def _classes_in_names(scores: Sequence[str], classes: Sequence[Any]) -> list[int] | None:
+    try:
+        return match_names(tuple(scores), np.array(classes))
+    except ValueError as error:
+        message = str(error).replace("give an array, one column", "give --scores, one column")
+        raise CommandError(message) from None
 
 
 def check_number(scores: Sequence[str], classes: Sequence[Any]) -> None:
@@ -105,19 +151,16 @@ def check_number(scores: Sequence[str], classes: Sequence[Any]) -> None:
     n_scores, n_classes = len(scores), len(classes)
     if n_scores and (n_scores % n_classes == 0 or (n_scores, n_classes) == (1, 2)):
         return
-    second = f", or that of {classes[1]} alone" if n_classes == 2 else ""
-    names = ", ".join(map(str, classes[:10])) + (", ..." if n_classes > 10 else "")
+    one = ", or that of one of them" if n_classes == 2 else ""
+    names = _some([str(label) for label in classes])
     raise CommandError(
         f"--scores names {n_scores} column(s), but the label has the {n_classes} classes {names}; "
-        f"give one column a class in this order{second}"
+        f"give one column a class in this order{one}"
     )
 
 
-def class_in_name(name: str, classes: Sequence[Any]) -> str | None:
-    """The class that a name ends in, the longest if several."""
-    labels = [str(label) for label in classes]
-    found = [label for label in labels if name.lower().endswith(f"_{label.lower()}")]
-    return max(found, key=len, default=None)
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
 
 
 def _of_class(columns: Sequence[str], stem: str, label: Any) -> str | None:

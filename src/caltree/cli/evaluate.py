@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .._inputs.probabilities import columns_of
+from .._inputs.ranking import find_backwards, warn_of_backwards
+from .._inputs.scores import ScoreKind
 from .._options import ABOUT_NAMES
 from ..metrics import brier_score, expected_calibration_error, log_loss, rmse
 from . import options
@@ -71,6 +74,10 @@ def evaluate(
     with working(f"measure {table}"):
         classes = known.calibrator.classes_
         figures = measure(found.y, found.before, found.after, classes, found.weights)
+        kind, codes = ScoreKind(len(classes), "probability"), columns_of(found.y, classes)
+        backwards = find_backwards(found.before, kind, codes, found.weights)
+    positive = known.calibrator.score_columns_.positive
+    warn_of_backwards(backwards, known.classes, positive, stacklevel=1)
     warn_of_unseen(found.unseen, table)
     seen = found.overlap.to_dict()
     warn_of_training_rows(seen)

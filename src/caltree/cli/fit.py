@@ -8,21 +8,23 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from .._inputs.scores import ScoreKind
+from .._inputs.score_types import resolve_score_type
+from .._inputs.scores import ScoreType
 from .._model_base import fitted_attributes
 from .._options import ABOUT_NAMES, names_option
 from . import options
 from .columns import (
     GUESSES,
     Columns,
+    Positive,
     check_number,
-    check_order,
-    class_in_name,
+    find_positive,
     guess_label,
     guess_scores,
+    in_class_order,
 )
 from .command import Command
-from .errors import CommandError, usage_error, warn, working
+from .errors import CommandError, usage_error, working
 from .evaluate import as_table, measure
 from .io.targets import check_target
 from .models import write_model
@@ -40,9 +42,10 @@ _HELP = f"""Fit a calibrator to the scores in TABLE and write it to a file.
 The scores must come from a classifier that has not seen these rows, such as out-of-fold
 predictions.
 
-With two classes one column of scores will do, that of the second class in sorted order: of no and
-yes the score of yes. Otherwise --scores names one column a class, in the sorted order of the
-classes (p_a,p_b,p_c for a, b, c), and so on for further classifiers.
+With two classes one column of scores will do: that of the class it is named after, such as p_yes,
+or of --positive, or else of the second class in sorted order. Otherwise --scores names one column a
+class, in the sorted order of the classes (p_a,p_b,p_c for a, b, c), and so on for further
+classifiers; columns that are named after the classes may be in any order.
 
 {GUESSES}
 Attributes are all other columns, but for those that look like identifiers: these are left out,
@@ -84,11 +87,18 @@ Examples:
     help="published: the tree of the paper, to the digit.",
 )
 @click.option(
+    "--positive",
+    metavar="CLASS",
+    help="The class that a single column of scores is the score of; by default the one it is "
+    "named after, else the second.",
+)
+@click.option(
     "--score-type",
     type=click.Choice(["auto", "probability", "logit", "margin"]),
     default="auto",
     show_default=True,
-    help="auto: probabilities if all are from 0 to 1 and those of a row sum to 1, else margins.",
+    help="auto: probabilities if all are from 0 to 1 and those of a row sum to 1, margins if many "
+    "are not; what could be either is refused.",
 )
 @click.option(
     "--scoring",
@@ -129,11 +139,6 @@ def fit(**given: Any) -> None:
         raise usage_error("--report is about rows held out; give --holdout a share above 0")
     if given["scoring"] and given["kind"] not in ("tree", "forest"):
         raise usage_error(f"--calibrator {given['kind']} has no --scoring; leave it out")
-    if given["score_type"] != "auto" and given["kind"] == "isotonic":
-        raise usage_error(
-            "--calibrator isotonic has no --score-type, since only the order of the scores "
-            "matters; leave it out"
-        )
     if given["groups"] and given["kind"] in ("platt", "isotonic") and not given["holdout"]:
         raise usage_error(
             f"--calibrator {given['kind']} has no folds, so that --groups would change nothing; "
@@ -156,6 +161,7 @@ class Request:
     weight: str | None
     groups: str | None
     kind: str
+    positive: str | None
     score_type: str
     scoring: str | None
     params: tuple[str, ...]
@@ -179,8 +185,9 @@ def carry_out(request: Request) -> None:
         check_target(request.report, request.table, request.out)
     calibrator = make_calibrator(request.kind, _parameters(request), request.params)
     with open_source(request.table, request.format, request.delimiter) as source:
-        columns, rows = read_training(request, source)
+        columns, scores, rows = read_training(request, source)
     fitted_to, held_out = _split(rows, request)
+    calibrator.set_params(score_type=scores.score_type, pos_label=scores.positive.label)
     # A calibrator without attributes has no folds either.
     has_folds = fitted_to.groups is not None and columns.attributes
     named_groups = {"groups": fitted_to.groups} if has_folds else {}
@@ -198,11 +205,19 @@ def carry_out(request: Request) -> None:
         write_report(calibrator, held_out, request.report, title=source.name)
     write_model(calibrator, columns, request.out)
     if not request.quiet:
-        _print_summary(request, calibrator, columns, fitted_to, held_out)
+        _print_summary(request, calibrator, columns, scores, fitted_to, held_out)
 
 
-def read_training(request: Request, source: Source) -> tuple[Columns, LabelledRows]:
-    """The rows to learn from, and which columns they are in."""
+@dataclass(frozen=True)
+class ScoresFound:
+    """What the scores of a file are taken for."""
+
+    score_type: ScoreType
+    positive: Positive
+
+
+def read_training(request: Request, source: Source) -> tuple[Columns, ScoresFound, LabelledRows]:
+    """The rows to learn from, which columns they are in, and what the scores are taken for."""
     from .io import convert
     from .io.convert import Where
     from .model_rows import LabelledRows, whole_table
@@ -222,8 +237,8 @@ def read_training(request: Request, source: Source) -> tuple[Columns, LabelledRo
         [name for name in source.columns if name not in named], classes, source.name
     )
     check_number(scores, classes)
-    check_order(scores, classes)
-    _warn_of_first_class(scores, classes)
+    scores = in_class_order(scores, classes)
+    positive = find_positive(scores, classes, request.positive)
     columns = _columns(request, source, label, scores)
     places = [Where(source.name, name) for name in scores]
     matrix = convert.scores([batch.column(name) for name in scores], places, request.score_type)
@@ -234,8 +249,12 @@ def read_training(request: Request, source: Source) -> tuple[Columns, LabelledRo
     groups = None
     if request.groups is not None:
         groups = convert.groups(batch.column(request.groups), Where(source.name, request.groups))
+    keep = None if weights is None else weights > 0.0
+    with working(f"fit to {source.name}"):
+        used = matrix if keep is None else matrix[keep]
+        kind = resolve_score_type(used, len(classes), request.score_type, keep, first_row=1)
     table = _attributes(request, columns, source, batch)
-    return columns, LabelledRows(table, y, matrix, weights, groups)
+    return columns, ScoresFound(kind, positive), LabelledRows(table, y, matrix, weights, groups)
 
 
 def _parameters(request: Request) -> dict[str, Any]:
@@ -300,15 +319,6 @@ def _attributes(request: Request, columns: Columns, source: Source, batch: Any) 
     return pa.table(found)
 
 
-def _warn_of_first_class(scores: tuple[str, ...], classes: list[Any]) -> None:
-    first, second = map(str, classes[:2])
-    if len(scores) == 1 and class_in_name(scores[0], classes) == first:
-        warn(
-            f"the one column of scores, {scores[0]}, is taken for the scores of {second}, the "
-            "second class"
-        )
-
-
 def _split(rows: LabelledRows, request: Request) -> tuple[LabelledRows, LabelledRows | None]:
     if not request.holdout:
         return rows, None
@@ -334,17 +344,17 @@ def _print_summary(
     request: Request,
     calibrator: Any,
     columns: Columns,
+    scores: ScoresFound,
     rows: LabelledRows,
     held_out: LabelledRows | None,
 ) -> None:
     from rich.console import Console
 
     classes = calibrator.classes_.tolist()
-    of = f" of {classes[1]}" if len(columns.scores) == 1 else ""
     lines = [
         f"Fitted {type(calibrator).__name__} to {len(rows.y):,} rows of {request.table}.",
         f"  label       {columns.label}: {', '.join(map(str, classes))}",
-        f"  scores      {', '.join(columns.scores)}, taken as {calibrator.score_type_}{of}",
+        f"  scores      {', '.join(columns.scores)}, taken as {_describe(scores, columns)}",
     ]
     known = fitted_attributes(calibrator)
     if known is not None:
@@ -355,7 +365,7 @@ def _print_summary(
         lines.append(f"  groups      {columns.groups}: {len(set(rows.groups.tolist())):,}")
     click.echo("\n".join(lines), err=True)
     if held_out is not None:
-        before = ScoreKind(len(classes), calibrator.score_type_).uncalibrated(held_out.scores)
+        before = calibrator.uncalibrated(calibrator.read_scores(held_out.scores))
         after = calibrator.predict_proba(held_out.table, held_out.scores)
         figures = measure(held_out.y, before, after, calibrator.classes_, held_out.weights)
         click.echo(f"On {len(held_out.y):,} rows held out:", err=True)
@@ -363,3 +373,13 @@ def _print_summary(
     if request.report is not None:
         click.echo(f"Report: {request.report}", err=True)
     click.echo(f"Model: {request.out}", err=True)
+
+
+def _describe(scores: ScoresFound, columns: Columns) -> str:
+    """The type of the scores, and of which class a single column is, and why."""
+    if scores.positive.label is None:
+        return f"{scores.score_type} of each class in this order"
+    return (
+        f"{scores.score_type} of {columns.label} = {scores.positive.label} "
+        f"({scores.positive.reason})"
+    )

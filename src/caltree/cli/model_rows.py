@@ -91,17 +91,13 @@ class Inputs:
         with working(f"calibrate {self.file}"):
             return predict_and_count(self.model.calibrator, table, scores, on_bad_rows=on_bad_rows)
 
-    @property
-    def kind(self) -> ScoreKind:
-        """How the scores are read."""
-        return ScoreKind(len(self.model.classes), self.model.calibrator.score_type_)
-
     def hashes(self, table: Any, y: Any, scores: Floats, weights: Floats | None) -> Hashes:
         """The hashes of the rows by which the model knows those that it was fitted to."""
         known, calibrator = self.model.attributes, self.model.calibrator
         matrix = None if known is None else known.encode(table)
         labels = np.searchsorted(calibrator.classes_, y)
-        found = calibration_hashes(matrix, labels, scores, self.kind)
+        kind = ScoreKind(len(self.model.classes), calibrator.score_type_)
+        found = calibration_hashes(matrix, labels, scores, kind)
         return found if weights is None else found[weights > 0.0]
 
 
@@ -146,12 +142,13 @@ def predict_labelled(model: Model, columns: Columns, source: Source) -> Predicti
     parts, unseen = [], Unseen()
     for first, batch in source.rows():
         scores = inputs.scores(batch, first)
+        arranged = model.calibrator.read_scores(scores)
         table = inputs.table(inputs.convert(batch, first), batch.num_rows)
         after, new = inputs.probabilities(table, scores)
         unseen.update(new)
-        before = inputs.kind.uncalibrated(scores)
+        before = model.calibrator.uncalibrated(arranged)
         y, weight = _labels_and_weights(model, columns, source, batch, first)
-        parts.append((y, weight, before, after, inputs.hashes(table, y, scores, weight)))
+        parts.append((y, weight, before, after, inputs.hashes(table, y, arranged, weight)))
     y, weight, before, after, hashes = map(_concatenate, zip(*parts, strict=True))
     _check_rows(source, len(y))
     overlap = model.calibrator.fingerprint_.overlap(hashes)

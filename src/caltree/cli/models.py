@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from .._fitted import storage
 from .._fitted.files import write_atomically
 from .._inputs.attributes import Attributes
 from .._model_base import fitted_attributes
-from .columns import Columns
+from .columns import Columns, find_positive, in_class_order
 from .errors import CommandError, in_one_line, reading, writing
 from .io.formats import STANDARD
 
@@ -26,6 +26,8 @@ class Model:
     calibrator: Calibrator
     columns: Columns | None
     """None for what `calibrator.save` wrote."""
+    score_names: tuple[str, ...] | None = None
+    """The columns of the scores in the order of the classes, if the calibrator knows them."""
 
     @property
     def classes(self) -> list[Any]:
@@ -42,7 +44,8 @@ class Model:
     ) -> Columns:
         """The columns to look for in a file: those named now, else those of the fit."""
         known = self.columns
-        scores = scores or (known.scores if known else None)
+        stored = known.scores if known else self.score_names
+        scores = scores or stored
         if scores is None:
             raise CommandError(
                 f"{self.path} does not say which columns are the scores; give --scores"
@@ -53,12 +56,23 @@ class Model:
                 f"{self.calibrator.n_scores_}; give as many, in the same order"
             )
         return Columns(
-            scores=scores,
+            scores=scores if scores == stored else self._in_class_order(scores),
             attributes=self._attribute_columns(attributes),
             label=known.label if known else None,
             weight=known.weight if known else None,
             groups=known.groups if known else None,
         )
+
+    def _in_class_order(self, scores: tuple[str, ...]) -> tuple[str, ...]:
+        """Other columns of scores than those of the fit: by the classes they are named after."""
+        positive = self.calibrator.pos_label_
+        found = find_positive(scores, self.classes, None)
+        if positive is not None and found.by_name and found.label != positive:
+            raise CommandError(
+                f"--scores {scores[0]} is named after {found.label}, but the model was fitted to "
+                f"scores of {positive}; give a column of those"
+            )
+        return in_class_order(scores, self.classes)
 
     def _attribute_columns(self, given: tuple[str, ...] | None) -> tuple[str, ...]:
         learned = self.attributes
@@ -94,11 +108,20 @@ def read_model(path: str) -> Model:
     try:
         calibrator, stored = read_calibrator(content)
         columns = stored.get("columns")
-        return Model(path, calibrator, None if columns is None else Columns.from_dict(columns))
+        known = None if columns is None else Columns.from_dict(columns)
+        return Model(path, calibrator, known, _take_names(calibrator))
     except ValueError as error:
         reason = in_one_line(error)
         remedy = "" if ";" in reason else "; make it with caltree fit"
         raise CommandError(f"cannot use {path} as a model: {reason}{remedy}") from None
+
+
+def _take_names(calibrator: Calibrator) -> tuple[str, ...] | None:
+    """The names of the scores, from now on in the order of the classes: the command sees to it."""
+    columns = calibrator.score_columns_
+    calibrator.score_columns_ = replace(columns, names=None)
+    names = columns.names
+    return None if names is None else in_class_order(names, calibrator.classes_.tolist())
 
 
 def write_model(calibrator: Calibrator, columns: Columns, path: str) -> None:

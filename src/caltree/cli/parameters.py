@@ -28,6 +28,7 @@ CALIBRATORS: dict[str, type[Calibrator]] = {
 _OPTIONS = {
     "categorical_features": "--categorical",
     "n_jobs": "--n-jobs",
+    "pos_label": "--positive",
     "random_state": "--random-state",
     "score_type": "--score-type",
     "scoring": "--scoring",

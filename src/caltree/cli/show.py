@@ -71,6 +71,7 @@ def describe(model: Model) -> dict[str, Any]:
         "classes": model.classes,
         "score_type": calibrator.score_type_,
         "n_scores": calibrator.n_scores_,
+        "pos_label": calibrator.pos_label_,
         "columns": None if model.columns is None else model.columns.to_dict(),
         "params": {name: v for name, v in calibrator.get_params().items() if _is_plain(v)},
         **_describe_fit(calibrator),
@@ -127,7 +128,9 @@ def _describe_model(calibrator: AttributeCalibrator) -> dict[str, Any]:
 def _in_words(found: dict[str, Any]) -> list[str]:
     columns = found["columns"] or {}
     names = columns.get("scores", [])
-    scores = f"{', '.join(names)} ({found['score_type']})" if names else found["score_type"]
+    kind, label = found["score_type"], found["pos_label"]
+    kind = kind if label is None else f"{kind} of {label}"
+    scores = f"{', '.join(names)} ({kind})" if names else kind
     lines = [
         f"kind        {found['kind']}",
         f"made        {_made_in_words(found['made'])}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, TypeAlias
@@ -26,7 +27,11 @@ from .._inputs.labels import (
     labels_of_part,
     warn_of_few_rows,
 )
-from .._inputs.scores import ScoreKind, ScoreType, as_score_matrix, resolve_score_type
+from .._inputs.parameters import check_choice
+from .._inputs.ranking import Backwards, find_backwards, warn_of_backwards
+from .._inputs.score_columns import ScoreColumns, find_columns, turn
+from .._inputs.score_types import ScoreSurvey
+from .._inputs.scores import SCORE_TYPES, ScoreKind, as_score_matrix, check_probabilities
 from .collections import zip_rows
 from .pool import merge
 from .tasks import Tasks
@@ -78,9 +83,10 @@ class Known:
     summary: TableSummary
     attributes: Attributes
     score_type: str
+    pos_label: Any
 
     @classmethod
-    def of(cls, seen: RowsSeen, score_type: str, identifiers: Identifiers) -> Known:
+    def of(cls, seen: RowsSeen, score_type: str, pos_label: Any, identifiers: Identifiers) -> Known:
         """Conclude from the rows of all partitions."""
         if seen.summary is None:
             raise ValueError("X has no row of positive weight; give at least two rows")
@@ -90,7 +96,13 @@ class Known:
             warn_of_few_rows(seen.total_weight)
         attributes = seen.summary.attributes(identifiers)
         return cls(
-            seen.counts, seen.classes, seen.largest_weight, seen.summary, attributes, score_type
+            seen.counts,
+            seen.classes,
+            seen.largest_weight,
+            seen.summary,
+            attributes,
+            score_type,
+            pos_label,
         )
 
     @property
@@ -126,6 +138,7 @@ def look_at_all(
     categorical_features: Any,
     max_bins: int,
     score_type: str,
+    pos_label: Any = None,
     identifiers: Identifiers = "keep",
 ) -> Known:
     """Learn the facts about all rows that are needed before they are put into bins."""
@@ -135,7 +148,8 @@ def look_at_all(
             for i, rows in enumerate(zip_rows(parts, "X", "y", "sample_weight"))
         ]
     )
-    return Known.of(merge(tasks, looked, merge_seen).result(), score_type, identifiers)
+    seen = merge(tasks, looked, merge_seen).result()
+    return Known.of(seen, score_type, pos_label, identifiers)
 
 
 def merge_seen(*seen: RowsSeen) -> RowsSeen:
@@ -143,47 +157,84 @@ def merge_seen(*seen: RowsSeen) -> RowsSeen:
     return reduce(RowsSeen.merge, seen)
 
 
-def part_of(partition: int, given: Given, classes: npt.NDArray[Any]) -> Part:
-    """The rows of a partition, checked."""
+@dataclass(frozen=True)
+class ScoresSeen:
+    """Facts about the scores of some partitions, and a sample of the rows."""
+
+    sample: Sample
+    columns: ScoreColumns
+    survey: ScoreSurvey
+
+    def merge(self, other: ScoresSeen) -> ScoresSeen:
+        """Return the facts about the rows of both."""
+        widths = {self.columns.n_columns, other.columns.n_columns}
+        if len(widths) > 1:
+            raise ValueError(f"scores has {sorted(widths)} columns in different partitions")
+        return ScoresSeen(
+            self.sample.merge(other.sample), self.columns, self.survey.merge(other.survey)
+        )
+
+
+@dataclass(frozen=True)
+class ScoresRead:
+    """How the scores of all partitions are read, and what is to be said about it."""
+
+    kind: ScoreKind
+    columns: ScoreColumns
+    type_warning: str | None
+    backwards: list[Backwards]
+    """Classes that a sample of the rows ranks backwards."""
+
+    def warn(self, classes: Classes) -> None:
+        """Say what is doubtful."""
+        if self.type_warning is not None:
+            warnings.warn(self.type_warning, UserWarning, stacklevel=3)
+        warn_of_backwards(self.backwards, classes.tolist(), self.columns.positive, stacklevel=3)
+
+
+Planned: TypeAlias = tuple[Plan, Attributes, ScoresRead]
+
+
+def part_of(partition: int, given: Given, known: Known) -> tuple[Part, ScoreColumns]:
+    """The rows of a partition, checked; a single column of scores is as it was given."""
     X, y, scores, weights = given
     with _Naming(partition):
         n_rows, keep, labels, kept = _check_part(X, y, weights)
-        codes = np.searchsorted(classes, labels).astype(np.uint16)
-        matrix = as_score_matrix(scores, n_rows, len(classes), keep)
-        return Part(X, keep, codes, matrix, kept)
+        codes = np.searchsorted(known.classes, labels).astype(np.uint16)
+        matrix = as_score_matrix(scores, n_rows, len(known.classes), keep)
+        columns, matrix = find_columns(scores, matrix, known.classes, known.pos_label)
+        return Part(X, keep, codes, matrix, kept), columns
 
 
-def sample_part(partition: int, given: Given, known: Known) -> tuple[Sample, ScoreType, int]:
-    """The rows of a partition that are in the sample, what its scores are, and how many."""
-    part = part_of(partition, given, known.classes)
+def sample_part(partition: int, given: Given, known: Known) -> ScoresSeen:
+    """The rows of a partition that are in the sample, and the facts about its scores."""
+    part, columns = part_of(partition, given, known)
     with _Naming(partition):
-        kind = resolve_score_type(part.scores, len(known.classes), known.score_type)
-        first = known.first(partition)
-        sample = sample_rows(part, first, known.n_rows, known.attributes)
-        return sample, kind, part.scores.shape[1]
+        if known.score_type == "probability":
+            check_probabilities(part.scores, part.keep)
+        sample = sample_rows(part, known.first(partition), known.n_rows, known.attributes)
+        where = f" of partition {partition}"
+        survey = ScoreSurvey.of(part.scores, len(known.classes), part.keep, where)
+        return ScoresSeen(sample, columns, survey)
 
 
-def merge_samples(*samples: tuple[Sample, ScoreType, int]) -> tuple[Sample, ScoreType, int]:
-    """Those of several partitions, in their order; one that holds margins makes all of them so."""
-    merged = reduce(Sample.merge, (sample for sample, _, _ in samples))
-    kinds = {kind for _, kind, _ in samples}
-    widths = {width for _, _, width in samples}
-    if len(widths) > 1:
-        raise ValueError(f"scores has {sorted(widths)} columns in different partitions")
-    return merged, "margin" if "margin" in kinds else samples[0][1], widths.pop()
+def merge_samples(*samples: ScoresSeen) -> ScoresSeen:
+    """Those of several partitions, in their order."""
+    return reduce(ScoresSeen.merge, samples)
 
 
-def plan_of(
-    sample: tuple[Sample, ScoreType, int],
-    known: Known,
-    n_judged: int,
-    scoring: str,
-) -> tuple[Plan, Attributes, ScoreKind, int]:
-    """How all rows are put into bins."""
-    rows, score_type, width = sample
-    kind = ScoreKind(len(known.classes), score_type)
+def plan_of(seen: ScoresSeen, known: Known, n_judged: int, scoring: str) -> Planned:
+    """How the scores of all rows are read, and all rows put into bins."""
+    sample, n_classes = seen.sample, len(known.classes)
+    option, warning = check_choice("score_type", known.score_type, SCORE_TYPES), None
+    if option == "auto":
+        verdict = seen.survey.score_type()
+        option, warning = verdict.score_type, verdict.warning
+    kind = ScoreKind(n_classes, option)
+    if seen.columns.is_turned:
+        sample = replace(sample, scores=turn(sample.scores, option))
     plan, attributes = make_plan(
-        rows,
+        sample,
         known.summary,
         known.attributes,
         kind,
@@ -192,21 +243,20 @@ def plan_of(
         largest_weight=known.largest_weight,
         scoring=scoring,
     )
-    return plan, attributes, kind, width
+    backwards = find_backwards(sample.scores, kind, sample.labels, sample.weights)
+    return plan, attributes, ScoresRead(kind, seen.columns, warning, backwards)
 
 
 def bin_part(
-    partition: int,
-    given: Given,
-    known: Known,
-    planned: tuple[Plan, Attributes, ScoreKind, int],
-    fold_of: FoldOf,
+    partition: int, given: Given, known: Known, planned: Planned, fold_of: FoldOf
 ) -> tuple[Chunk, SmallestHashes]:
     """The rows of a partition in bins, and their smallest hashes."""
-    plan, attributes, kind, _ = planned
-    part = part_of(partition, given, known.classes)
+    plan, attributes, read = planned
+    part, columns = part_of(partition, given, known)
+    if columns.is_turned:
+        part = replace(part, scores=turn(part.scores, read.kind.score_type))
     fold = fold_of(known.first(partition), len(part))
-    return bin_rows(part, attributes, plan.bins, kind, fold)
+    return bin_rows(part, attributes, plan.bins, read.kind, fold)
 
 
 def merge_smallest(*some: SmallestHashes | None) -> SmallestHashes | None:

@@ -80,8 +80,8 @@ class CalibrationTree(tree.CalibrationTree):
         y : dask array or series of shape (n,)
             The labels, in the partitions of `X`.
         scores : dask array, series or dataframe
-            One column for each class, as for `caltree.CalibrationTree.fit`, in the partitions of
-            `X`.
+            One column for each class, or that of `pos_label`, as for
+            `caltree.CalibrationTree.fit`, in the partitions of `X`.
         sample_weight : dask array or series of shape (n,), optional
             How many rows each row counts for.
         groups : None
@@ -118,6 +118,7 @@ class CalibrationTree(tree.CalibrationTree):
             self.categorical_features,
             self.max_bins,
             self.score_type,
+            self.pos_label,
             self._identifiers(),
         )
         known.summary.warn(self._identifiers())
@@ -135,10 +136,11 @@ class CalibrationTree(tree.CalibrationTree):
         smallest = merge(tasks, _each(tasks, binned, 1), merge_smallest)
         pool = DaskPool.of_chunks(tasks, _each(tasks, [planned], 0)[0], _each(tasks, binned, 0))
         fingerprint = Fingerprint.of_smallest(smallest.result())
-        plan, attributes, kind, n_scores = planned.result()
+        plan, attributes, read = planned.result()
+        read.warn(known.classes)
         engine = HistogramEngine(pool, plan, attributes, self._growth())
         return engine, FittedRows(
-            known.classes, kind.score_type, n_scores, known.n_rows, fingerprint
+            known.classes, read.kind.score_type, read.columns, known.n_rows, fingerprint
         )
 
     def predict_proba(

@@ -19,7 +19,7 @@ from .._inputs.arrays import Floats
 from .._inputs.indexing import column_positions, take_columns
 from .._inputs.labels import known_labels
 from .._inputs.parameters import check_count
-from .._inputs.scores import ScoreKind, as_score_matrix
+from .._inputs.score_columns import turn
 from .._inputs.tables import Table, read_table
 from .._model_base import AttributeCalibrator, TreeCalibrator, fitted_attributes
 from .plane import Axis, Plane, make_plane
@@ -278,18 +278,19 @@ def _probabilities(
     calibrator: Any, plane: Plane, scores: Any, n_rows: int
 ) -> tuple[Floats, Floats, dict[str, Any]]:
     """The probabilities of all classes before and after, and the scores that were held."""
-    n_classes = len(calibrator.classes_)
     if isinstance(calibrator, CalibratedClassifierBase):
         before, after, _ = before_and_after(calibrator, plane.table)
         return before, after, {}
-    matrix = as_score_matrix(scores, None, n_classes)
+    matrix = calibrator.read_scores(scores)
     if len(matrix) != 1:
-        matrix = as_score_matrix(scores, n_rows, n_classes)
+        matrix = calibrator.read_scores(scores, n_rows)
     typical = matrix.mean(axis=0)
     everywhere = np.tile(typical, (plane.shape[0] * plane.shape[1], 1))
-    after = calibrator.predict_proba(plane.table, everywhere)
-    before = ScoreKind(n_classes, calibrator.score_type_).uncalibrated(everywhere)
-    return before, after, {"scores": typical.tolist()}
+    after = calibrator.calibrate_scores(plane.table, everywhere)
+    before = calibrator.uncalibrated(everywhere)
+    columns = calibrator.score_columns_
+    given = turn(typical, calibrator.score_type_) if columns.is_turned else typical
+    return before, after, {"scores": given.tolist()}
 
 
 def _names_of_rows(label: Any, classes: list[Any]) -> tuple[str, str]:

@@ -34,7 +34,7 @@ def cases_of(
     if one_column and pos_label is not None:
         # The column is that of this class, however many others there are.
         happened = classes[columns_of(truth, classes)] == pos_label
-        rows = check_rows(happened, y_prob, sample_weight, [False, True])
+        rows = check_rows(happened, np.ravel(y_prob), sample_weight, [False, True])
         return {pos_label: (happened, rows.probabilities[:, 1])}, rows.weights
     rows = check_rows(truth, y_prob, sample_weight, classes)
     if kind == "top_label":

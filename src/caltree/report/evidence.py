@@ -29,6 +29,8 @@ def gather(rows: Rows, title: str, max_regions: int) -> dict[str, Any]:
         "calibrator": rows.calibrator.title,
         "is_model": rows.is_model,
         "score_type": rows.score_type,
+        "pos_label": None if rows.positive is None else rows.classes[rows.positive],
+        "backwards": rows.backwards,
         "rows": float(rows.weights.sum()),
         "weighted": bool((rows.weights != 1.0).any()),
         "classes": rows.classes,

@@ -19,7 +19,8 @@ from .._inputs.arrays import Floats, Labels
 from .._inputs.attributes import Attributes, learn
 from .._inputs.indexing import count_rows, take_rows
 from .._inputs.labels import check_weights, known_labels
-from .._inputs.scores import ScoreKind, as_score_matrix
+from .._inputs.ranking import describe_backwards, find_backwards
+from .._inputs.scores import ScoreKind
 from .._inputs.unseen import Unseen
 from .._model_base import AttributeCalibrator, fitted_attributes
 from .intervals import Predictions
@@ -61,6 +62,18 @@ class Rows(_Read):
         return np.asarray(self.truth.argmax(axis=1), dtype=np.uint16)
 
     @cached_property
+    def positive(self) -> int | None:
+        """The class that a single column of scores is the score of; None of several columns."""
+        return None if self.is_model else self.calibrator.score_columns_.positive
+
+    @cached_property
+    def backwards(self) -> str | None:
+        """Which class the scores rank backwards, and why; None if they do not."""
+        kind = ScoreKind(len(self.classes), "probability")
+        found = find_backwards(self.before, kind, self.labels, self.weights)
+        return describe_backwards(found, self.classes, self.positive) if found else None
+
+    @cached_property
     def predictions(self) -> Predictions:
         """The truth and the probabilities, by class."""
         return Predictions.of(self.classes, self.truth, self.before, self.after, self.weights)
@@ -78,7 +91,7 @@ def check_rows(calibrator: Any, X: Any, y: Any, scores: Any, sample_weight: Any)
     weights = check_weights(sample_weight, n_rows, of)
     keep = None if weights is None or weights.all() else weights > 0
     if not is_model:
-        scores = as_score_matrix(scores, n_rows, len(calibrator.classes_), keep, of)
+        scores = calibrator.read_scores(scores, n_rows, keep, of)
     if keep is not None and weights is not None:
         kept = np.flatnonzero(keep)
         X, y, weights = None if X is None else take_rows(X, kept), take_rows(y, kept), weights[kept]
@@ -135,7 +148,7 @@ def _read_model(model: CalibratedClassifierBase, X: Any, labels: npt.NDArray[np.
 
 
 def _read_scores(calibrator: Any, X: Any, labels: npt.NDArray[np.intp], scores: Floats) -> _Read:
-    after = calibrator.predict_proba(X, scores)
+    after = calibrator.calibrate_scores(X, scores)
     kind = ScoreKind(len(calibrator.classes_), calibrator.score_type_)
     known, matrix, unreadable, unseen = _read_attributes(calibrator, X)
     used = matrix if isinstance(calibrator, AttributeCalibrator) else None

@@ -17,6 +17,7 @@ _WORDS = {
     "local": "an average over regions",
     "pruned tree": "the pruned tree",
 }
+_TYPES = {"probability": "probabilities", "logit": "logits", "margin": "margins"}
 _VERDICTS = {
     "helped": "Calibration helped.",
     "harmed": "Calibration did harm.",
@@ -46,6 +47,12 @@ def percent(share: float) -> str:
 def count_rows(number: float) -> str:
     """A number of rows with the word."""
     return f"{format_count(number)}{_SPACE}{'row' if number == 1 else 'rows'}"
+
+
+def scores_taken_as(data: Mapping[str, Any]) -> str:
+    """The type that the scores were taken for, and of which class if there is one column."""
+    of = "" if data["pos_label"] is None else f" of {data['pos_label']}"
+    return f"scores taken as {_TYPES[data['score_type']]}{of}"
 
 
 def verdict(data: Mapping[str, Any]) -> str:

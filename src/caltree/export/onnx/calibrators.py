@@ -43,6 +43,8 @@ def add_calibrator(
     `missing_text` stands for a missing string.
     """
     given = Scores(graph, scores, width, len(calibrator.classes_), calibrator.score_type_)
+    if width == 1 and calibrator.score_columns_.is_turned:
+        given = given.turn()
     if isinstance(calibrator, PlattScaling):
         return _platt(given, calibrator)
     if isinstance(calibrator, IsotonicScaling):

@@ -33,6 +33,13 @@ class Scores:
     n_classes: int
     score_type: ScoreType
 
+    def turn(self) -> Scores:
+        """As :func:`caltree._inputs.score_columns.turn`."""
+        op, matrix = self.graph.op, self.matrix
+        of_probabilities = self.score_type == "probability"
+        turned = op("Sub", 1.0, matrix) if of_probabilities else op("Neg", matrix)
+        return replace(self, matrix=turned)
+
     def log_odds(self, published: bool = False) -> Scores:
         """As :func:`caltree._inputs.scores.log_odds`."""
         op, p = self.graph.op, self.matrix

@@ -12,6 +12,7 @@ from ..._base import Calibrator
 from ..._fitted.model import FittedModel
 from ..._inputs.attributes import Attributes
 from ..._inputs.parameters import check_choice
+from ..._inputs.score_columns import place_columns
 from ..._model_base import AttributeCalibrator
 from ...scaling import IsotonicScaling, PlattScaling
 from .dialects import DIALECTS
@@ -126,7 +127,7 @@ def to_sql(calibrator: Calibrator, dialect: str, scores: Any, attributes: Any) -
     names: list[str] = []
     if isinstance(calibrator, AttributeCalibrator):
         names = _attribute_names(calibrator.model_.attributes, attributes)
-    score_names = _score_names(calibrator, labels, scores)
+    score_names, is_turned = _score_names(calibrator, labels, scores)
     columns = [database.column(name, "scores") for name in score_names]
     given = Scores(
         dialect=database,
@@ -134,6 +135,7 @@ def to_sql(calibrator: Calibrator, dialect: str, scores: Any, attributes: Any) -
         labels=labels,
         score_type=calibrator.score_type_,
         taken=[*names, *score_names],
+        is_turned=is_turned,
     )
     bodies = _bodies(calibrator, given, names)
     aliases = database.aliases(f"calibrated_{label}" for label in labels)
@@ -231,8 +233,21 @@ def _attribute_names(known: Attributes, given: Any) -> list[str]:
     return found
 
 
-def _score_names(calibrator: Calibrator, labels: Sequence[Any], given: Any) -> list[str]:
-    """Return the names of the scores' columns in the database."""
+def _score_names(
+    calibrator: Calibrator, labels: Sequence[Any], given: Any
+) -> tuple[list[str], bool]:
+    """Return the columns of the scores in the order of the classes, and whether one is turned."""
+    names, fitted = _columns_of_scores(calibrator, labels, given), calibrator.score_columns_
+    if given is None:
+        return names, fitted.is_turned
+    order = place_columns(tuple(names), len(names), calibrator.classes_, fitted)
+    if len(names) == 1 or order is None:
+        return names, order == [0]
+    return [names[order.index(j)] for j in range(len(names))], False
+
+
+def _columns_of_scores(calibrator: Calibrator, labels: Sequence[Any], given: Any) -> list[str]:
+    """Return the names of the scores' columns in the database, as they are given."""
     n_scores, m = calibrator.n_scores_, len(labels)
     if given is None:
         if n_scores == 1:

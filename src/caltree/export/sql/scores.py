@@ -43,8 +43,14 @@ class Scores:
     score_type: ScoreType
     taken: list[str]
     """The names of columns, which no short name may be."""
+    is_turned: bool = False
+    """Whether a single column is the score of the first class."""
 
     def __post_init__(self) -> None:
+        self._given = self.columns
+        if self.is_turned:
+            turned = "1 - {}" if self.score_type == "probability" else "-{}"
+            self.columns = [f"({turned.format(column)})" for column in self.columns]
         self.layers = Layers(self.dialect, self.taken, self._valid)
 
     @property
@@ -58,7 +64,7 @@ class Scores:
         probability = self.score_type == "probability"
         low, high = (0.0, 1.0) if probability else (-_LARGEST_NUMBER, _LARGEST_NUMBER)
         limits = f"BETWEEN {self.dialect.double(low)} AND {self.dialect.double(high)}"
-        return " AND ".join(f"{column} {limits}" for column in self.columns)
+        return " AND ".join(f"{column} {limits}" for column in self._given)
 
     def name_each(self, kind: str, values: Sequence[str], layer: int = 0) -> list[str]:
         """Give short names to expressions, one a class, or that of the second of two."""

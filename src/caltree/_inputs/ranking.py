@@ -1,0 +1,133 @@
+"""Whether scores rank a class backwards: lower where the class is, beyond chance."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .arrays import Floats, Mask
+from .scores import ScoreKind
+
+# An AUC this many standard errors below one half is no chance: with useless scores, fewer than one
+# fit in 10,000 would be.
+_STANDARD_ERRORS = 4.0
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Backwards:
+    """A class whose rows have lower scores than others."""
+
+    column: int
+    """The index of the class."""
+    classifier: int | None
+    """Which of several classifiers side by side; None of one."""
+    auc: float
+    standard_errors: float
+    """How far the AUC is below one half."""
+
+
+def find_backwards(
+    scores: Floats, kind: ScoreKind, labels: npt.NDArray[Any], weights: Floats | None
+) -> list[Backwards]:
+    """Find the classes that scores rank backwards, one class against the rest.
+
+    A single column is the score of the second class; `labels` are class indices.
+    """
+    width = 1 if scores.shape[1] == 1 else kind.n_classes
+    starts = range(0, scores.shape[1], width)
+    found = []
+    for number, start in enumerate(starts):
+        block = scores[:, start : start + width]
+        for column, values in _one_versus_rest(block, kind):
+            auc, error = rank_auc(values, labels == column, weights)
+            if auc < 0.5 - max(_STANDARD_ERRORS * error, _ROUNDING):
+                classifier = number if len(starts) > 1 else None
+                found.append(Backwards(column, classifier, auc, (0.5 - auc) / error))
+    return found
+
+
+def _one_versus_rest(block: Floats, kind: ScoreKind) -> Iterator[tuple[int, Floats]]:
+    """Yield the classes with their scores; of two classes the second says it all."""
+    if kind.n_classes > 2 and kind.score_type == "logit":
+        # A constant added to all logits of a row says nothing.
+        yield from enumerate(kind.uncalibrated(block).T)
+    elif kind.n_classes > 2:
+        yield from enumerate(block.T)
+    else:
+        yield 1, kind.one_score_a_class(block)[:, 0]
+
+
+def rank_auc(values: Floats, truth: Mask, weights: Floats | None) -> tuple[float, float]:
+    """The area under the ROC curve, and its standard error if the values say nothing.
+
+    The error is that of the Wilcoxon test with ties, and with weights that of as many rows of
+    equal weight as carry the same information. Rows of one class have no AUC: 0.5, infinity.
+    """
+    order = np.argsort(values)
+    weight = np.ones(len(values)) if weights is None else weights[order] / weights.max()
+    # One by one, since small weights are lost in the difference of large ones.
+    positive, negative = (np.where(side, weight, 0.0) for side in (truth[order], ~truth[order]))
+    rows = _effective_rows(positive), _effective_rows(negative)
+    if min(rows) == 0.0:
+        return 0.5, math.inf
+    ordered = values[order]
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    hits, misses = np.add.reduceat(positive, starts), np.add.reduceat(negative, starts)
+    ties = hits + misses
+    below = np.cumsum(misses) - misses / 2
+    auc = float(hits @ below / (hits.sum() * misses.sum()))
+    total = ties.sum()
+    places = (np.cumsum(ties) - ties / 2) / total
+    variance = float(ties @ (places - 0.5) ** 2 / total)
+    return auc, math.sqrt(variance * (1.0 / rows[0] + 1.0 / rows[1]))
+
+
+def _effective_rows(weight: Floats) -> float:
+    squares = float(weight @ weight)
+    return float(weight.sum()) ** 2 / squares if squares > 0.0 else 0.0
+
+
+def describe_backwards(
+    found: Sequence[Backwards], classes: Sequence[Any], positive: int | None
+) -> str:
+    """Say what is backwards, the likely cause and the remedy.
+
+    `positive` is the class that a single column was taken for; None if there are several.
+    """
+    worst = max(found, key=lambda each: each.standard_errors)
+    column = worst.column if positive is None else positive
+    label = classes[column]
+    of = "" if worst.classifier is None else f" of classifier {worst.classifier + 1}"
+    text = (
+        f"the scores{of} rank {label!r} backwards: rows of {label!r} have lower scores than the "
+        f"others (AUC {worst.auc:.2f}, {worst.standard_errors:.0f} standard errors below 0.5). "
+    )
+    if positive is not None:
+        other = classes[1 - column]
+        return (
+            f"{text}Most likely they are the scores of {other!r}; if so, fit with "
+            f"pos_label={other!r} (in the command, --positive {other})."
+        )
+    if len(found) > 1 and len(classes) > 2:
+        several = ", ".join(repr(classes[j]) for j in sorted({each.column for each in found}))
+        text += f"So ranked are {several}. "
+    return (
+        f"{text}Most likely the columns are not in the order of the classes, or the classifier "
+        "took other labels for these; give columns in this order, or named after the classes."
+    )
+
+
+def warn_of_backwards(
+    found: Sequence[Backwards], classes: Sequence[Any], positive: int | None, stacklevel: int
+) -> None:
+    """Warn once of all classes that are ranked backwards, if any."""
+    if found:
+        message = describe_backwards(found, classes, positive)
+        warnings.warn(message, UserWarning, stacklevel=stacklevel + 1)
