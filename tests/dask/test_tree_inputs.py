@@ -156,3 +156,29 @@ def test_weights_that_were_meant_as_shares(client):
         CalibrationTree(**QUICK).fit(**rows(sample_weight=weights))
     with pytest.raises(ValueError, match=r"sample_weight sums to inf, .* rescale"):
         CalibrationTree(**QUICK).fit(**rows(sample_weight=np.full(100, 2.5e306)))
+
+
+def test_a_stray_score_is_named_whatever_its_partition_looks_like():
+    stray = make_rows(100)[2][:, 1].copy()
+    stray[45] = 1.02
+    with pytest.raises(ValueError, match=r"1\.02 in row 5 of partition 1, .* 99 rows; correct"):
+        CalibrationTree(**QUICK).fit(**rows(scores=stray))
+
+
+def test_a_single_column_of_the_first_class():
+    X, _, scores = make_rows(400)
+    second = scores[:, 1]
+    y = (np.random.default_rng(0).random(400) < second).astype(int)
+    sizes = (150, 250)
+    X, y, first = divided(X, sizes), divided(y, sizes), divided(1.0 - second, sizes)
+    plain = CalibrationTree(**QUICK).fit(X, y, divided(second, sizes))
+    turned = CalibrationTree(**QUICK, pos_label=0).fit(X, y, first)
+    assert turned.pos_label_ == 0
+    named = dd.from_dask_array(first, columns="p_0")
+    by_name = CalibrationTree(**QUICK).fit(X, y, named)
+    expected = plain.predict_proba(X, divided(second, sizes)).compute()
+    for tree, given in ((turned, first), (by_name, named)):
+        np.testing.assert_allclose(tree.predict_proba(X, given).compute(), expected, atol=1e-9)
+    with pytest.warns(UserWarning, match="rank 1 backwards.*pos_label=0") as caught:
+        CalibrationTree(**QUICK).fit(X, y, first)
+    assert len([each for each in caught if "backwards" in str(each.message)]) == 1

@@ -225,7 +225,7 @@ def test_bigquery_translated(name):
 
 def test_bigquery_takes_no_more_than_a_megabyte():
     X, y, scores = make_rows(2000, n_classes=10)
-    forest = CalibrationForest(n_estimators=8, random_state=0, max_depth=8).fit(X, y, scores)
+    forest = CalibrationForest(n_estimators=20, random_state=0, max_depth=8).fit(X, y, scores)
     columns = forest.to_sql("bigquery")
     with pytest.raises(ValueError, match=r"bigquery takes no query of more than 1048576; fit a"):
         columns.select("t")

@@ -95,7 +95,7 @@ MALFORMED = [
     (("classes",), [0, 1, 2], "classes"),
     (("classes",), [1, 0], "sorted"),
     (("n_scores",), 3, "3 scores for 2 classes"),
-    (("n_scores",), 4, "takes 4 scores, but has node models of 1"),
+    (("n_scores",), 4, "pos_label of a stored calibrator of 4 scores cannot be 1"),
     (("chosen",), {"criterion": "residual"}, "chosen of a stored forest must be empty"),
     (("chosen",), None, "chosen of a stored calibrator must be a dict"),
     (("selection",), [], "selection"),

@@ -142,6 +142,15 @@ def _probabilities(columns, n_classes):
     return softmax(blocks, axis=2).reshape(columns.shape)
 
 
+def test_a_score_of_the_first_class(node):
+    X, y, scores = make_rows(600)
+    first = scores[:, :1]
+    for kind in (CalibrationTree, PublishedCalibrationTree):
+        assert_same(node, kind(pos_label=0).fit(X, y, first), X, first)
+    margins = np.log(first / (1.0 - first))
+    assert_same(node, CalibrationTree(pos_label=0).fit(X, y, margins), X, margins)
+
+
 def test_probabilities_that_do_not_sum_to_one(node):
     X, y, scores = make_rows(500, n_classes=3)
     rng = np.random.default_rng(0)

@@ -94,6 +94,10 @@ CASES = {
     ),
     "log loss": (lambda: CalibrationTree(scoring="log_loss"), rows),
     "histograms": (lambda: CalibrationTree(tree_method="hist"), rows),
+    "first class": (
+        lambda: CalibrationTree(pos_label=0),
+        lambda: (*rows()[:2], pd.Series(rows()[2][:, 0], name="p_0")),
+    ),
     "one score": (CalibrationTree, lambda: (*rows()[:2], rows()[2][:, 1])),
     "margins": (CalibrationTree, margins),
     "logits": (lambda: CalibrationTree(score_type="logit"), margins),
@@ -318,7 +322,9 @@ def replaced(stored, path, value):
         ("Platt", ("intercepts", 0), None),
         ("isotonic", ("values", 0, 0), 1.5),
         ("isotonic", ("thresholds", 0), []),
-        ("isotonic", ("params", "score_type"), "auto"),
+        ("isotonic", ("params", "score_type"), "margins"),
+        ("isotonic", ("pos_label",), [0]),
+        ("isotonic", ("score_names",), "p_yes"),
         ("identity", ("slopes",), [1.0]),
     ],
 )

@@ -432,7 +432,7 @@ def stored_local():
         (("model", "roots"), [0, 1], "cannot have"),
         (("model", "roots"), [1], "rise from 0"),
         (("n_scores",), 3, "3 scores for 2 classes"),
-        (("n_scores",), 4, "takes 4 scores, but has node models of 1"),
+        (("n_scores",), 4, "pos_label of a stored calibrator of 4 scores cannot be 1"),
         (("n_scores",), "two", "'two' scores for 2 classes"),
         (("model", "attributes"), deep_list(2000), "attributes"),
         (("model", "attributes", "columns"), deep_list(2000), "attributes"),

@@ -55,7 +55,7 @@ def shown_formulas(axes):
 
 
 def averaged_tree(n_rows=1500, **params):
-    X, y, scores = make_rows(n_rows)
+    X, y, scores = make_rows(n_rows, seed=5)
     tree = CalibrationTree(criterion="residual", **params).fit(X, y, scores=scores)
     weight = tree.model_.weight
     assert ((weight > 0) & (weight < 1)).sum() > 1

@@ -97,6 +97,7 @@ def test_the_verdict_needs_an_interval_on_one_side(squared, logarithmic, verdict
     assert _verdict(gains) == verdict
 
 
+@pytest.mark.filterwarnings("ignore:the scores rank:UserWarning")
 def test_harm_is_called_harm():
     _, frame, labels, scores = trained()
     contrary = np.where(labels == "yes", "no", "yes")

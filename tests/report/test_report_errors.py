@@ -71,7 +71,7 @@ def test_what_is_no_calibrator_is_refused(thing, shown):
         (TREE, (X, Y, SCORES[:, [0, 1, 1]]), ValueError, "scores has 3 columns, but y has 2"),
         (TREE, (X, Y, WITH_NAN), ValueError, "scores contains NaN in row 7, column 0"),
         (TREE, (X, Y, 2 + SCORES), ValueError, "which is not a probability"),
-        (TREE, (X, Y + 1, SCORES), ValueError, "in row 1, which the calibrator does not know"),
+        (TREE, (X, Y + 1, SCORES), ValueError, r"in row \d+, which the calibrator does not know"),
         (TREE, (X, Y.astype(str), SCORES), ValueError, "which the calibrator does not know"),
         (TREE, (X, np.zeros(120, dtype=int), SCORES), ValueError, "y contains one class only, 0;"),
         (TREE, (X, np.ones(120, dtype=int), SCORES), ValueError, "y contains one class only, 1;"),

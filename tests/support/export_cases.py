@@ -124,8 +124,8 @@ def fitted(name):
 
 
 def label_names(n_classes):
-    """Labels, some of which need quoting."""
-    return np.array(["O'Hara", 'say "no"', *(f"class {j}" for j in range(2, n_classes))])
+    """Labels in their order, some of which need quoting."""
+    return np.array(["O'Hara", *(f"class {j}" for j in range(2, n_classes)), 'say "no"'])
 
 
 def make_table(n_rows, seed, unseen=False):

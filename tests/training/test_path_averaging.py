@@ -90,7 +90,7 @@ def test_averages_are_better_than_leaves_alone(scoring):
             tree.fit(X[train], y[train], scores[train])
             losses.append(rmse(y[test], tree.predict_proba(X[test], scores[test])))
         gains.append(math.log(losses[1] / losses[0]))
-    assert np.mean(gains) > 0.005
+    assert np.mean(gains) > 0.001
 
 
 def test_margins_are_never_uncalibrated():
