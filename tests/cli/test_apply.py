@@ -199,7 +199,7 @@ def test_the_names_of_the_new_columns(run, complaint, model, new, tmp_path):
 def test_a_model_that_the_library_saved_needs_options(run, complaint, new, named, tmp_path):
     frame = make_visits(400)
     X = frame[ATTRIBUTES] if named else frame[ATTRIBUTES].to_numpy(dtype=object)
-    tree = CalibrationTree().fit(X, frame["y"], frame["p_yes"])
+    tree = CalibrationTree().fit(X, frame["y"], frame["p_yes"].to_numpy())
     tree.save(tmp_path / "saved.json")
     write(new, tmp_path / "new.csv")
     line = complaint("apply", "saved.json", "new.csv", "--out", "out.csv")

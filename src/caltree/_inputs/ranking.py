@@ -82,15 +82,15 @@ def rank_auc(values: Floats, truth: Mask, weights: Floats | None) -> tuple[float
     hits, misses = np.add.reduceat(positive, starts), np.add.reduceat(negative, starts)
     ties = hits + misses
     below = np.cumsum(misses) - misses / 2
-    auc = float(hits @ below / (hits.sum() * misses.sum()))
+    auc = float((hits * below).sum() / (hits.sum() * misses.sum()))
     total = ties.sum()
     places = (np.cumsum(ties) - ties / 2) / total
-    variance = float(ties @ (places - 0.5) ** 2 / total)
+    variance = float((ties * (places - 0.5) ** 2).sum() / total)
     return auc, math.sqrt(variance * (1.0 / rows[0] + 1.0 / rows[1]))
 
 
 def _effective_rows(weight: Floats) -> float:
-    squares = float(weight @ weight)
+    squares = float((weight * weight).sum())
     return float(weight.sum()) ** 2 / squares if squares > 0.0 else 0.0
 
 
