@@ -272,7 +272,7 @@ def test_a_row_without_weight_is_absent_whatever_it_holds(name):
 
 
 @pytest.mark.parametrize("name", ["isotonic", "identity"])
-@pytest.mark.parametrize("factor", [0.1, 1000, 1e200])
+@pytest.mark.parametrize("factor", [0.1, 1000, 1e12])
 def test_a_common_factor_of_the_weights_does_not_matter(name, factor):
     weights = np.random.default_rng(0).uniform(0.2, 5.0, len(Y))
     expected = answers(name, X, Y, SCORES, weights)

@@ -226,6 +226,7 @@ PARAMS = {
     "categorical_features": [1],
     "random_state": 5,
     "n_jobs": 2,
+    "verbose": 1,
 }
 
 
@@ -251,6 +252,7 @@ def test_the_defaults_are_the_published_ones():
         "categorical_features": None,
         "random_state": None,
         "n_jobs": None,
+        "verbose": 0,
     }
 
 

@@ -209,6 +209,7 @@ def test_parameters_are_kept_as_given():
         "drop_identifiers": False,
         "random_state": 5,
         "n_jobs": 2,
+        "verbose": 1,
     }
     tree = CalibrationTree(**params)
     assert tree.get_params() == params

@@ -179,7 +179,7 @@ def _check_sql(fitted: Any, found: Any, X: Any, scores: Any) -> None:
     names, columns = _columns(fitted, X)
     if columns is None:
         return
-    score_names = [f"score {k}" for k in range(scores.shape[1])]
+    score_names = [f"column {k}" for k in range(scores.shape[1])]
     try:
         sql = fitted.to_sql("sqlite", scores=score_names, attributes=names or None)
     except ValueError as error:

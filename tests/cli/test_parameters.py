@@ -41,7 +41,10 @@ OTHER = {
         "constant_scores": "frequencies",
     },
 }
-OF_OPTIONS = {"scoring", "score_type", "categorical_features", "random_state", "n_jobs"}
+OF_OPTIONS = {
+    *("scoring", "score_type", "pos_label", "categorical_features", "random_state", "n_jobs"),
+    "verbose",
+}
 
 
 def as_options(parameters):

@@ -179,7 +179,8 @@ def test_rounded_scores_take_the_same_branch(n_classes, low):
 
     number, rng = steps(500, 25, 0)
     scores = make_scores(number, rng)
-    y = np.where(rng.random(500) < np.where(number > 11, 0.9, 0.1), 0, 1)
+    high, low_class = (1, 0) if n_classes == 2 else (0, 1)
+    y = np.where(rng.random(500) < np.where(number > 11, 0.9, 0.1), high, low_class)
     y[:n_classes] = np.arange(n_classes)
     forest = CalibrationForest(10, max_bins=2000, do_no_harm=False, random_state=0)
     forest.fit(np.zeros((500, 1)), y, scores=scores)

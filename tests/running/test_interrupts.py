@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-LIMIT = 20.0
+LIMIT = 120.0
 
 SCRIPT = """
 import sys

@@ -80,11 +80,11 @@ def test_every_stage_is_a_line_with_its_time(name, capsys):
 
 def test_a_classifier_tells_of_its_folds_and_of_the_calibrator(capsys):
     X, y, _ = make_rows(400)
-    for calibrator, own in ((PlattScaling(), 0), (PlattScaling(verbose=1), 1), (None, 5)):
+    for calibrator, own in ((PlattScaling(), 0), (PlattScaling(verbose=1), 1), ("tree", 5)):
         CalibratedClassifier(GaussianNB(), calibrator, cv=3, verbose=1).fit(X, y)
         lines = capsys.readouterr().out.splitlines()
         folds = [f"scored fold {k} of 3 with GaussianNB" for k in (1, 2, 3)]
-        name = "CalibrationTree" if calibrator is None else "PlattScaling"
+        name = "CalibrationTree" if calibrator == "tree" else "PlattScaling"
         told = [*folds, "fitted GaussianNB to all rows", f"fitted {name} to the scores"]
         mine = [line for line in lines if line.startswith("[CalibratedClassifier] ")]
         for line, expected in zip(mine, told, strict=True):

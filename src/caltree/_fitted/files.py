@@ -82,8 +82,14 @@ def _create(target: Path, prefix: str) -> tuple[Path, int | None]:
     mode = _PRIVATE if target.exists() else 0o666
     while True:
         temporary = target.with_name(f"{prefix}{secrets.token_hex(4)}")
-        with suppress(FileExistsError):
+        try:
             descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            # The user knows the target, not the temporary file.
+            raise OSError(error.errno, error.strerror, str(target)) from None
+        else:
             if sys.platform == "win32":
                 os.close(descriptor)  # an open file cannot be renamed there
                 return temporary, None

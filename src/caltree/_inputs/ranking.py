@@ -67,8 +67,8 @@ def _one_versus_rest(block: Floats, kind: ScoreKind) -> Iterator[tuple[int, Floa
 def rank_auc(values: Floats, truth: Mask, weights: Floats | None) -> tuple[float, float]:
     """The area under the ROC curve, and its standard error if the values say nothing.
 
-    The error is that of the Wilcoxon test with ties, and with weights that of as many rows of
-    equal weight as carry the same information. Rows of one class have no AUC: 0.5, infinity.
+    The error is that of the Wilcoxon test with ties, for as many rows of equal weight in each class
+    as carry the same information (Kish). Rows of one class have no AUC: 0.5, infinity.
     """
     order = np.argsort(values)
     weight = np.ones(len(values)) if weights is None else weights[order] / weights.max()
@@ -80,12 +80,12 @@ def rank_auc(values: Floats, truth: Mask, weights: Floats | None) -> tuple[float
     ordered = values[order]
     starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
     hits, misses = np.add.reduceat(positive, starts), np.add.reduceat(negative, starts)
-    ties = hits + misses
     below = np.cumsum(misses) - misses / 2
     auc = float((hits * below).sum() / (hits.sum() * misses.sum()))
-    total = ties.sum()
-    places = (np.cumsum(ties) - ties / 2) / total
-    variance = float((ties * (places - 0.5) ** 2).sum() / total)
+    # The places of values that say nothing do not depend on the weights.
+    ties = np.diff(np.append(starts, len(values)))
+    places = (np.cumsum(ties) - ties / 2) / len(values)
+    variance = float((ties * (places - 0.5) ** 2).sum() / len(values))
     return auc, math.sqrt(variance * (1.0 / rows[0] + 1.0 / rows[1]))
 
 

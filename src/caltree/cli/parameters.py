@@ -32,6 +32,7 @@ _OPTIONS = {
     "random_state": "--random-state",
     "score_type": "--score-type",
     "scoring": "--scoring",
+    "verbose": "--quiet",
 }
 """Parameters that have an option of their own."""
 _WORDS = {"none": None, "true": True, "false": False}

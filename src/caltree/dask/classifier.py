@@ -104,7 +104,8 @@ class CalibratedClassifier(CalibratedClassifierBase):
     Examples
     --------
     >>> import dask.array as da
-    >>>     >>> from sklearn.frozen import FrozenEstimator
+    >>> from distributed import Client
+    >>> from sklearn.frozen import FrozenEstimator
     >>> from sklearn.naive_bayes import GaussianNB
     >>> from caltree.dask import CalibratedClassifier
     >>> random = da.random.default_rng(0)

@@ -151,6 +151,7 @@ def _read_scores(calibrator: Any, X: Any, labels: npt.NDArray[np.intp], scores: 
     after = calibrator.calibrate_scores(X, scores)
     kind = ScoreKind(len(calibrator.classes_), calibrator.score_type_)
     known, matrix, unreadable, unseen = _read_attributes(calibrator, X)
+    unseen.warn()
     used = matrix if isinstance(calibrator, AttributeCalibrator) else None
     overlap = calibrator.fingerprint_.overlap(calibration_hashes(used, labels, scores, kind))
     before = kind.uncalibrated(scores)
