@@ -68,8 +68,9 @@ def check_classifier(random: Random) -> str:
     """Check a calibrated classifier on rows that any classifier takes."""
     X = random.normal(size=(30, 2))
     y = (X[:, 0] + random.normal(size=30) > 0).astype(int)
-    calibrator = CalibrationForest(2, random_state=0) if random.random() < 0.3 else None
-    model = CalibratedClassifier(GaussianNB(), calibrator, cv=2)
+    calibrator = one_of(CalibrationForest(2, random_state=0), "tree", "platt", "isotonic")(random)
+    ensemble = random.random() < 0.3
+    model = CalibratedClassifier(GaussianNB(), calibrator, cv=2, ensemble=ensemble)
     weights = one_of(None, np.ones(30), random.uniform(0.5, 2.0, 30))(random)
     done = _call("fit", model, lambda: model.fit(X, y, sample_weight=weights))
     if done is None:
@@ -91,7 +92,9 @@ def check_probabilities(found: Any, n_rows: int, n_classes: int) -> None:
 def _fit(problem: Problem, calibrator: Any) -> Any:
     model = clone(calibrator)
     rows = problem.X, problem.y, problem.scores
-    return _call("fit", model, lambda: model.fit(*rows, sample_weight=problem.sample_weight))
+    given = {} if problem.groups is None else {"groups": problem.groups}
+    given["sample_weight"] = problem.sample_weight
+    return _call("fit", model, lambda: model.fit(*rows, **given))
 
 
 def _call(name: str, model: Any, action: Callable[[], Any]) -> Any:

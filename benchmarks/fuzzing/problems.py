@@ -38,6 +38,7 @@ def one_of(*values: Any) -> Draw:
 # The parameters of each calibrator that are drawn, and from what. Others stay at their defaults.
 SHARED: dict[str, Draw] = {
     "score_type": one_of("auto", "auto", "auto", "probability", "logit", "margin"),
+    "pos_label": one_of(*[None] * 25, 0, 1, True, "class 0"),
 }
 OF_ATTRIBUTES: dict[str, Draw] = {
     **SHARED,
@@ -55,6 +56,7 @@ OF_SHRUNKEN: dict[str, Draw] = {
     "l2_regularization": one_of(0.05, 0.05, 1e-9, 1e9),
     "scoring": one_of("rmse", "log_loss"),
     "do_no_harm": one_of(True, False),
+    "drop_identifiers": one_of(True, False),
     "max_bins": one_of(255, 2, 5, 65_534),
 }
 PARAMETERS: dict[type, dict[str, Draw]] = {
@@ -80,9 +82,11 @@ PARAMETERS: dict[type, dict[str, Draw]] = {
         "max_features": one_of(1.0, 0.5, 1),
     },
     PlattScaling: SHARED,
-    IsotonicScaling: {},
+    IsotonicScaling: SHARED,
     IdentityCalibrator: SHARED,
 }
+# These look at the scores alone.
+GLOBAL = (PlattScaling, IsotonicScaling, IdentityCalibrator)
 # Never left at their defaults, for speed and since a fit must be repeatable.
 ALWAYS = {"cv", "random_state", "n_estimators"}
 # How often each is drawn: those with more to go wrong more often.
@@ -105,6 +109,8 @@ class Problem:
     y: Any
     scores: Any
     sample_weight: Any
+    groups: Any
+    """None for calibrators without folds, which do not take them."""
     X_new: Any
     scores_new: Any
 
@@ -143,9 +149,23 @@ def make_problem(random: Random) -> Problem:
         y=_labels(random, hint[old], n_classes),
         scores=_container(random, _break(random, scores[old])),
         sample_weight=_weights(random, n_rows),
+        groups=None if kind in GLOBAL else _groups(random, n_rows),
         X_new=_table(table, columns, new),
         scores_new=scores[new],
     )
+
+
+def _groups(random: Random, n_rows: int) -> Any:
+    """No groups, or groups of any type, one large and one missing among them now and then."""
+    if random.random() < 0.85:
+        return None
+    numbers = random.integers(0, one_of(3, max(3, n_rows // 3))(random), n_rows)
+    if random.random() < 0.3:
+        numbers[: n_rows // 2] = 0
+    as_text = np.array([f"g{number}" for number in numbers], dtype=object)
+    if n_rows > 0 and random.random() < 0.05:
+        as_text[0] = None
+    return one_of(numbers, numbers.astype(float), as_text, as_text.tolist())(random)
 
 
 def _size(random: Random) -> int:
