@@ -2,10 +2,15 @@
 
 import numpy as np
 import pytest
-from scipy.stats import mannwhitneyu, norm
+from scipy.stats import mannwhitneyu, norm, spearmanr
 from sklearn.metrics import roc_auc_score
 
-from caltree._inputs.ranking import find_backwards, rank_auc
+from caltree._inputs.ranking import (
+    describe_backwards,
+    find_backwards,
+    rank_auc,
+    rank_correlation,
+)
 from caltree._inputs.scores import ScoreKind
 
 ONE = ScoreKind(2, "probability")
@@ -90,3 +95,28 @@ def test_two_margins_count_by_their_difference():
     assert find_backwards(margins, kind, labels, None) == []
     [found] = find_backwards(-margins, kind, labels, None)
     assert found.column == 1 and found.auc == 0.0
+
+
+def test_calibrated_probabilities_tell_where_labels_are_too_few():
+    random = np.random.default_rng(0)
+    scores = random.random((400, 1))
+    kind, labels = ScoreKind(2, "probability"), random.integers(0, 2, 400)
+    turned = 1.0 - scores + random.normal(0.0, 0.3, (400, 1))
+    assert find_backwards(scores, kind, labels, None) == []
+    [found] = find_backwards(scores, kind, labels, None, np.hstack([1.0 - turned, turned]))
+    assert found.auc is None and found.column == 1
+    assert found.correlation == pytest.approx(spearmanr(scores[:, 0], turned[:, 0]).statistic)
+    assert "low where they are high" in describe_backwards([found], ["no", "yes"], 1)
+    for calibrated in (1.0 - turned, np.full((400, 1), 0.5), random.random((400, 1))):
+        both = np.hstack([1.0 - calibrated, calibrated])
+        assert find_backwards(scores, kind, labels, None, both) == []
+
+
+def test_ranks_of_many_copies_are_those_of_weights():
+    random = np.random.default_rng(1)
+    a, b, copies = random.random(50).round(1), random.random(50), random.integers(1, 5, 50)
+    r, _ = rank_correlation(a, b, None)
+    assert r == pytest.approx(spearmanr(a, b).statistic)
+    assert rank_correlation(a, b, np.full(50, 7.0)) == pytest.approx(rank_correlation(a, b, None))
+    _, error = rank_correlation(a, b, copies.astype(float))
+    assert 50**-0.5 < error < (copies.sum() / copies.max()) ** -0.5 * 1.1

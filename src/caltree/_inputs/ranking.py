@@ -22,23 +22,32 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Backwards:
-    """A class whose rows have lower scores than others."""
+    """A class that the scores rank backwards."""
 
     column: int
     """The index of the class."""
     classifier: int | None
     """Which of several classifiers side by side; None of one."""
-    auc: float
     standard_errors: float
-    """How far the AUC is below one half."""
+    """How far beyond no relation at all this is."""
+    auc: float | None = None
+    """Of the rows of this class; None if it is not the labels that show it."""
+    correlation: float | None = None
+    """Of the ranks of scores and calibrated probabilities, if it is these that show it."""
 
 
 def find_backwards(
-    scores: Floats, kind: ScoreKind, labels: npt.NDArray[Any], weights: Floats | None
+    scores: Floats,
+    kind: ScoreKind,
+    labels: npt.NDArray[Any],
+    weights: Floats | None,
+    calibrated: Floats | None = None,
 ) -> list[Backwards]:
     """Find the classes that scores rank backwards, one class against the rest.
 
-    A single column is the score of the second class; `labels` are class indices.
+    A single column is the score of the second class; `labels` are class indices. Where labels are
+    too few to tell, `calibrated` probabilities may: low where scores are high, they show that the
+    calibrator has turned the scores round.
     """
     width = 1 if scores.shape[1] == 1 else kind.n_classes
     starts = range(0, scores.shape[1], width)
@@ -46,10 +55,14 @@ def find_backwards(
     for number, start in enumerate(starts):
         block = scores[:, start : start + width]
         for column, values in _one_versus_rest(block, kind):
+            classifier = number if len(starts) > 1 else None
             auc, error = rank_auc(values, labels == column, weights)
             if auc < 0.5 - max(_STANDARD_ERRORS * error, _ROUNDING):
-                classifier = number if len(starts) > 1 else None
-                found.append(Backwards(column, classifier, auc, (0.5 - auc) / error))
+                found.append(Backwards(column, classifier, (0.5 - auc) / error, auc=auc))
+            elif calibrated is not None:
+                r, error = rank_correlation(values, calibrated[:, column], weights)
+                if r < -_STANDARD_ERRORS * error:
+                    found.append(Backwards(column, classifier, -r / error, correlation=r))
     return found
 
 
@@ -89,6 +102,24 @@ def rank_auc(values: Floats, truth: Mask, weights: Floats | None) -> tuple[float
     return auc, math.sqrt(variance * (1.0 / rows[0] + 1.0 / rows[1]))
 
 
+def rank_correlation(a: Floats, b: Floats, weights: Floats | None) -> tuple[float, float]:
+    """Spearman's rank correlation, and its standard error if there is no relation."""
+    weight = np.ones(len(a)) if weights is None else weights / weights.max()
+    x, y = (ranks - np.average(ranks, weights=weight) for ranks in map(_ranks, (a, b)))
+    variances = (weight * x * x).sum() * (weight * y * y).sum()
+    if variances == 0.0:
+        return 0.0, math.inf
+    r = float((weight * x * y).sum() / math.sqrt(variances))
+    return r, 1.0 / math.sqrt(max(1.0, _effective_rows(weight) - 1.0))
+
+
+def _ranks(values: Floats) -> Floats:
+    """Ranks from 0 to 1; equal values share one."""
+    _, place, ties = np.unique(values, return_inverse=True, return_counts=True)
+    ranks: Floats = ((np.cumsum(ties) - ties / 2) / len(values))[place]
+    return ranks
+
+
 def _effective_rows(weight: Floats) -> float:
     squares = float((weight * weight).sum())
     return float(weight.sum()) ** 2 / squares if squares > 0.0 else 0.0
@@ -105,10 +136,14 @@ def describe_backwards(
     column = worst.column if positive is None else positive
     label = classes[column]
     of = "" if worst.classifier is None else f" of classifier {worst.classifier + 1}"
-    text = (
-        f"the scores{of} rank {label!r} backwards: rows of {label!r} have lower scores than the "
-        f"others (AUC {worst.auc:.2f}, {worst.standard_errors:.0f} standard errors below 0.5). "
+    far = f"{worst.standard_errors:.0f} standard errors below"
+    evidence = (
+        f"rows of {label!r} have lower scores than the others (AUC {worst.auc:.2f}, {far} 0.5)"
+        if worst.auc is not None
+        else "calibrated probabilities are low where they are high (correlation of ranks "
+        f"{worst.correlation:.2f}, {far} 0)"
     )
+    text = f"the scores{of} rank {label!r} backwards: {evidence}. "
     if positive is not None:
         other = classes[1 - column]
         return (

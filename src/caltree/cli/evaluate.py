@@ -75,7 +75,7 @@ def evaluate(
         classes = known.calibrator.classes_
         figures = measure(found.y, found.before, found.after, classes, found.weights)
         kind, codes = ScoreKind(len(classes), "probability"), columns_of(found.y, classes)
-        backwards = find_backwards(found.before, kind, codes, found.weights)
+        backwards = find_backwards(found.before, kind, codes, found.weights, found.after)
     positive = known.calibrator.score_columns_.positive
     warn_of_backwards(backwards, known.classes, positive, stacklevel=1)
     warn_of_unseen(found.unseen, table)

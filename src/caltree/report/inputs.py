@@ -70,7 +70,7 @@ class Rows(_Read):
     def backwards(self) -> str | None:
         """Which class the scores rank backwards, and why; None if they do not."""
         kind = ScoreKind(len(self.classes), "probability")
-        found = find_backwards(self.before, kind, self.labels, self.weights)
+        found = find_backwards(self.before, kind, self.labels, self.weights, self.after)
         return describe_backwards(found, self.classes, self.positive) if found else None
 
     @cached_property
