@@ -53,6 +53,7 @@ def test_backward_scores_are_said_aloud(run, churn):
     assert run("report", "m.json", "train.csv", "--out", "r.html", "--quiet").exit_code == 0
     page = Path("r.html").read_text(encoding="utf-8")
     assert page.index("The scores are backwards") < page.index("<main>")
+    assert "Calibration helped" not in page
     assert "scores taken as probabilities of stay" in page
 
 

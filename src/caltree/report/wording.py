@@ -58,6 +58,8 @@ def scores_taken_as(data: Mapping[str, Any]) -> str:
 def verdict(data: Mapping[str, Any]) -> str:
     """Whether calibration helped."""
     found = data["verdict"]
+    if data["backwards"] and found == "helped":
+        return "The gain is from scores that are backwards, and says little about calibration."
     if data["training_rows"]["status"] == "seen":
         return _ON_SEEN_ROWS.get(found, _VERDICTS[found])
     return _VERDICTS[found]
