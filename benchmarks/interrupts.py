@@ -266,6 +266,8 @@ def main() -> None:
     parser.add_argument("cases", nargs="*", default=list(CASES), help=", ".join(CASES))
     parser.add_argument("--times", type=int, default=20)
     given = parser.parse_args()
+    # A shell switches Ctrl-C off for work in the background, and for all that this starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     print("case                    times      median     slowest  limit  exit codes    as before")
     failed = False
     for name in given.cases:

@@ -81,12 +81,12 @@ class Wrong(IdentityCalibrator):
 )
 def test_findings(X, weights, message):
     scores = np.array([[0.1], [0.2], [0.3], [0.9]])
-    problem = Problem(Wrong(), X, [0, 1, 0, 1], scores, weights, np.zeros((4, 1)), scores)
+    problem = Problem(Wrong(), X, [0, 1, 0, 1], scores, weights, None, np.zeros((4, 1)), scores)
     with pytest.raises(InvariantError, match=message):
         check_problem(problem, np.random.default_rng(0))
 
 
 def test_an_error_that_names_its_argument_is_no_finding():
     scores = np.full((4, 1), np.nan)
-    problem = Problem(PlattScaling(), None, [0, 1, 0, 1], scores, None, None, scores)
+    problem = Problem(PlattScaling(), None, [0, 1, 0, 1], scores, None, None, None, scores)
     assert check_problem(problem, np.random.default_rng(0)) == "refused"

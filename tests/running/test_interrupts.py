@@ -13,6 +13,7 @@ import pytest
 LIMIT = 120.0
 
 SCRIPT = """
+import signal
 import sys
 import numpy as np
 from caltree import CalibrationForest, CalibrationTree, PublishedCalibrationTree
@@ -27,6 +28,8 @@ def answer():
     tree = CalibrationTree(n_jobs=2).fit(X, y, scores)
     return tree.predict_proba(X, scores).tobytes()
 
+# A shell may have started the tests with Ctrl-C switched off, for work in the background.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 before = answer()
 {prepare}
 print("ready", flush=True)
