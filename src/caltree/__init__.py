@@ -1,11 +1,15 @@
 """Trustworthy probabilities from any classifier's scores, with probability calibration trees."""
 
-from ._calibrators import load
-from .classifier import CalibratedClassifier
-from .forest import CalibrationForest
-from .published import PublishedCalibrationTree
-from .scaling import IdentityCalibrator, IsotonicScaling, PlattScaling
-from .tree import CalibrationTree
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._calibrators import load
+    from .classifier import CalibratedClassifier
+    from .forest import CalibrationForest
+    from .published import PublishedCalibrationTree
+    from .scaling import IdentityCalibrator, IsotonicScaling, PlattScaling
+    from .tree import CalibrationTree
 
 __version__ = "0.1.0"
 
@@ -20,3 +24,27 @@ __all__ = [
     "__version__",
     "load",
 ]
+
+# Imported when first asked for: the command answers to Ctrl-C before it has imported anything.
+_HOMES = {
+    "CalibratedClassifier": "classifier",
+    "CalibrationForest": "forest",
+    "CalibrationTree": "tree",
+    "IdentityCalibrator": "scaling",
+    "IsotonicScaling": "scaling",
+    "PlattScaling": "scaling",
+    "PublishedCalibrationTree": "published",
+    "load": "_calibrators",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,6 +1,7 @@
 """A table of visits whose scores are wrong on the web, and a model fitted to it."""
 
 import os
+import signal
 import subprocess
 import sysconfig
 from pathlib import Path
@@ -13,6 +14,14 @@ from click.testing import CliRunner
 from caltree import cli
 
 SCRIPT = Path(sysconfig.get_path("scripts")) / "caltree"
+
+
+@pytest.fixture(autouse=True)
+def ctrl_c():
+    """The command decides on what Ctrl-C does; tests shall still end by it."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def make_visits(n_rows=1200, seed=0):

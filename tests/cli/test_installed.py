@@ -5,6 +5,7 @@ import os
 import resource
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -108,3 +109,28 @@ def test_a_pipe_that_closes_early_is_no_traceback(tmp_path, model):
     assert process.stderr.read() == b""
     assert process.wait() == 1
     process.stderr.close()
+
+
+def run_main(before, after=""):
+    """Run `main` with a command that is but a line, in a process of its own."""
+    lines = f"""
+import os, signal, sys
+from caltree import cli
+assert "numpy" not in sys.modules
+def interrupt():
+    os.kill(os.getpid(), signal.SIGINT)
+cli.make_command = lambda: {before}
+cli.main()
+{after}
+"""
+    return subprocess.run([sys.executable, "-c", lines], capture_output=True)
+
+
+def test_ctrl_c_is_answered_before_anything_is_imported():
+    done = run_main("interrupt()")
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"caltree: interrupted\n")
+
+
+def test_ctrl_c_changes_nothing_once_the_work_is_done():
+    done = run_main("lambda prog_name: None", "interrupt(); print('done')")
+    assert (done.returncode, done.stdout.split(), done.stderr) == (0, [b"done"], b"")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import click
 
+INTERRUPTED = 130
 _REMEDIES = {
     "click": 'run: pip install "caltree[cli]"',
     "rich": 'run: pip install "caltree[cli]"',
@@ -20,14 +23,22 @@ _REMEDIES = {
 
 def main() -> None:
     """Run the command, or say in one line what has to be installed for it."""
+    signal.signal(signal.SIGINT, _stop_at_once)
     try:
         make_command()(prog_name="caltree")
-    except KeyboardInterrupt:
-        sys.exit(130)  # while modules were imported
     except ModuleNotFoundError as error:
         if error.name not in _REMEDIES:
             raise
         sys.exit(f"caltree: {error.name} is not installed; {_REMEDIES[error.name]}")
+    finally:
+        # The work is done, and its exit code shall tell so.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _stop_at_once(number: int, frame: Any) -> None:
+    """End while modules are imported, when there is nothing to clean up yet."""
+    os.write(2, b"caltree: interrupted\n")
+    os._exit(INTERRUPTED)
 
 
 def make_command() -> click.Group:

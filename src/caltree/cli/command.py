@@ -14,9 +14,9 @@ import click
 
 from .. import __version__
 from .._inputs.identifiers import IdentifierWarning
+from . import INTERRUPTED
 from .errors import warn, writing
 
-_INTERRUPTED = 130
 _SIGNALS = [signal.SIGINT, signal.SIGTERM]
 # Of identifiers, by whether they are left out.
 _REMEDIES = {
@@ -71,7 +71,7 @@ class Group(click.Group):
             sys.exit(error.exit_code)
         except click.Abort:
             click.echo("caltree: interrupted", err=True)
-            sys.exit(_INTERRUPTED)
+            sys.exit(INTERRUPTED)
         except Stopped as stopped:
             click.echo("caltree: interrupted; no file was changed", err=True)
             sys.exit(stopped.exit_code)
