@@ -8,23 +8,12 @@ from typing import Any
 
 import click
 
-from .. import (
-    CalibrationForest,
-    CalibrationTree,
-    IsotonicScaling,
-    PlattScaling,
-    PublishedCalibrationTree,
-)
 from .._base import Calibrator
+from .._calibrators import SHORTCUTS
 from .errors import in_one_line, usage_error
 
-CALIBRATORS: dict[str, type[Calibrator]] = {
-    "tree": CalibrationTree,
-    "forest": CalibrationForest,
-    "platt": PlattScaling,
-    "isotonic": IsotonicScaling,
-    "published": PublishedCalibrationTree,
-}
+# A model that changes nothing is no use to a command.
+CALIBRATORS = {name: kind for name, kind in SHORTCUTS.items() if name != "none"}
 _OPTIONS = {
     "categorical_features": "--categorical",
     "n_jobs": "--n-jobs",
