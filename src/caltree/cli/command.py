@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import click
@@ -68,6 +69,7 @@ class Group(click.Group):
                 code = super().main(args, prog_name, complete_var, False, **extra)
         except click.ClickException as error:
             _complain(error)
+            _drop_output()
             sys.exit(error.exit_code)
         except click.Abort:
             click.echo("caltree: interrupted", err=True)
@@ -91,6 +93,17 @@ class Command(click.Command):
 @click.version_option(__version__, prog_name="caltree")
 def caltree() -> None:
     """Trustworthy probabilities from any classifier's scores."""
+
+
+def _drop_output() -> None:
+    """Drop what could not be written to standard output, or Python would try again at its end."""
+    if sys.stdout is None:  # it is closed
+        return
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _complain(error: click.ClickException) -> None:

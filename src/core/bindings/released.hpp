@@ -36,7 +36,8 @@ class StopToken {
 };
 
 // The threads that are at work when Python ends. One that took the GIL again later would be ended
-// by Python amid native code, which aborts the process.
+// by Python amid native code, which aborts the process; and one that raised would print, which
+// may abort it, too. So they sleep until the process is gone, as from Python 3.14 on.
 class AtExit {
   public:
     static bool is_reached() { return reached_; }
@@ -52,6 +53,10 @@ class AtExit {
         }
     }
 
+    [[noreturn]] static void sleep() {
+        while (true) std::this_thread::sleep_for(std::chrono::hours(1));
+    }
+
   private:
     inline static std::atomic<bool> reached_ = false;
     inline static std::atomic<int> n_working_ = 0;
@@ -62,12 +67,20 @@ class AtExit {
 class Released final : public StopSource {
   public:
     Released() : previous_(stop_source), in_main_thread_(PyThread_get_thread_ident() == main_) {
+        if (is_left_behind()) {
+            PyEval_SaveThread();
+            AtExit::sleep();
+        }
         check_tokens();
         stop_source = this;
         AtExit::enter();
         state_ = PyEval_SaveThread();
     }
     ~Released() {
+        if (is_left_behind()) {
+            AtExit::leave();
+            AtExit::sleep();
+        }
         PyEval_RestoreThread(state_);
         AtExit::leave();
         stop_source = previous_;
@@ -84,8 +97,10 @@ class Released final : public StopSource {
     static void set_main_thread(unsigned long id) { main_ = id; }
 
   private:
+    bool is_left_behind() const { return AtExit::is_reached() && !in_main_thread_; }
+
     void check_tokens() const {
-        if (StopToken::is_set() || (AtExit::is_reached() && !in_main_thread_)) throw Stopped();
+        if (StopToken::is_set() || is_left_behind()) throw Stopped();
     }
 
     void check_signals() {
