@@ -212,14 +212,14 @@ def test_logits_say_the_same_as_probabilities(name, score_type):
 def test_the_weaker_the_penalty_the_less_it_matters_that_margins_are_no_logits(name, score_type):
     second = SCORES[:, 1]
     differences = []
-    for penalty in (1.0, 0.05, 1e-3, 1e-6):
+    for penalty in (20.0, 1.0, 0.05, 1e-3, 1e-6):
         params = {"l2_regularization": penalty, "do_no_harm": False}
         model = fitted(name, X, Y, logit(second), score_type=score_type, **params)
         assert model.score_type_ == "margin"
         other = fitted(name, X, Y, second, **params).predict_proba(X, second)
         differences.append(np.abs(model.predict_proba(X, logit(second)) - other).max())
     assert differences == sorted(differences, reverse=True)
-    assert differences[0] > 1e-5 and differences[-1] < 1e-6
+    assert differences[0] > 1e-4 and differences[-1] < 1e-6
 
 
 @every

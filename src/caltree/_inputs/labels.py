@@ -206,8 +206,11 @@ def check_training_weights(weights: Floats) -> None:
     check_scale(float(weights.sum()), float(weights[heaviest]), f" in row {heaviest}")
 
 
-def check_scale(total: float, largest: float, where: str) -> None:
-    """Refuse weights of too many rows, or of one row beside which all others vanish."""
+def check_scale(total: float, largest: float, where: str = "") -> None:
+    """Refuse weights of too many rows, or of one row beside which all others vanish.
+
+    `where` is the place of the largest weight, if it is known, for messages.
+    """
     if not total <= _MOST_ROWS:
         raise ValueError(
             f"sample_weight sums to {total:g}, and the largest weight is {largest:g}{where}. A "

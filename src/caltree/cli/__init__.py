@@ -43,9 +43,8 @@ def _stop_at_once(number: int, frame: Any) -> None:
 
 def make_command() -> click.Group:
     """The command with its subcommands, made here since click may not be installed."""
-    # Asked for before any work is done.
-    import click  # noqa: F401
-    import rich  # noqa: F401
+    import click  # noqa: F401  # asked for before any work is done
+    import rich  # noqa: F401  # asked for before any work is done
 
     from ..paper.command import paper
     from .apply import apply

@@ -5,7 +5,7 @@ Takes Dask arrays and dataframes, and gives lazy ones. Needs ``pip install caltr
 
 try:
     import dask.array  # noqa: F401  # only to see whether it is there
-    import distributed  # noqa: F401  # likewise
+    import distributed  # noqa: F401  # only to see whether it is there
 except ImportError as error:
     raise ImportError(f"caltree.dask needs Dask: pip install caltree[dask] ({error})") from None
 

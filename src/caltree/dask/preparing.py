@@ -92,7 +92,7 @@ class Known:
             raise ValueError("X has no row of positive weight; give at least two rows")
         check_classes(seen.classes)
         if seen.total_weight is not None:
-            check_scale(seen.total_weight, seen.largest_weight, "")
+            check_scale(seen.total_weight, seen.largest_weight)
             warn_of_few_rows(seen.total_weight)
         attributes = seen.summary.attributes(identifiers)
         return cls(

@@ -152,8 +152,7 @@ def _seekable(stream: Stream, stack: ExitStack) -> Any:
     """The stream itself if it is a file, otherwise a copy of it on disk."""
     if isinstance(stream.raw, io.FileIO) and stream.seekable():
         return stream
-    # The stack closes it.
-    copy = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
+    copy = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115  # the stack closes it
     while part := stream.read1(_BUFFER):
         copy.write(part)
     copy.seek(0)
