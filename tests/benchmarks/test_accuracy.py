@@ -1,45 +1,21 @@
-"""The benchmark of accuracy: what it computes, keeps, forgets and prints."""
+"""The benchmark of accuracy: what it computes, keeps and forgets."""
 
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize_scalar
-from scipy.special import expit
 
-from benchmarks.comparison import calibrators, command, data, grid, peers, tables, work
+from benchmarks.comparison import calibrators, command, data, work
 from caltree import IdentityCalibrator
-from caltree.metrics import rmse
 from caltree.paper.generators import rdg1
 from caltree.paper.protocol import run_fold
 from caltree.paper.store import Cell, Shape
 from tests.support.dask_cluster import small_cluster
 from tests.support.paper_data import write_data
-from tests.support.trees import make_frame, make_rows
 
-SETS, SOME = ("vote", "sick"), "none,platt"
-
-
-@pytest.fixture(autouse=True)
-def fresh_cache():
-    """Forget data sets that an earlier test has read from the same place."""
-    data.prepared.cache_clear()
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
-    """Run the command in a folder that has two small data sets in `data`; returns what it says."""
-    monkeypatch.chdir(tmp_path)
-    write_data(tmp_path / "data", SETS, n_rows=60)
-
-    def run(*given, code=0):
-        assert command.main(list(given)) == code
-        return capsys.readouterr()
-
-    return run
+SOME = "none,platt"
 
 
 @pytest.fixture
@@ -174,7 +150,7 @@ def test_a_scheduler_needs_dask(run, monkeypatch):
 
 def test_scores_of_other_data_are_refused(run):
     run(*naive_bayes("none"))
-    write_data(Path("data"), SETS, n_rows=70)
+    write_data(Path("data"), n_rows=70)
     data.prepared.cache_clear()
     given = ["--store", "other.sqlite", "--scores", "accuracy.scores"]
     said = run(*naive_bayes("none", *given), code=1)
@@ -247,182 +223,3 @@ def test_complaints(tmp_path, monkeypatch, capsys, given, complaint):
     except SystemExit as error:
         assert error.code == 2
     assert complaint in capsys.readouterr().err
-
-
-# The peers
-
-
-def test_temperature_scaling_finds_the_best_temperature():
-    _, y, scores = make_rows(400)
-    odds = np.log(scores[:, 1] / scores[:, 0])
-    wrong = np.where(y == 1, -odds, odds)
-    best = minimize_scalar(
-        lambda slope: np.logaddexp(0, wrong * slope).mean(), bounds=(0, 10), method="bounded"
-    ).x
-    for given, kind in ((scores, "probability"), (odds[:, np.newaxis], "margin")):
-        peer = peers.TemperatureScaling(score_type=kind).fit(None, y, given)
-        found = peer.predict_proba(None, given)
-        np.testing.assert_allclose(found[:, 1], expit(best * odds), atol=1e-3)
-
-
-def test_temperature_scaling_of_many_classes_some_of_one_row():
-    _, y, scores = make_rows(60, n_classes=3)
-    y = np.where(y == 2, 1, y)
-    y[0] = 2
-    found = peers.TemperatureScaling(score_type="probability").fit(None, y, scores)
-    assert (found.predict_proba(None, scores).argmax(axis=1) == scores.argmax(axis=1)).all()
-
-
-def test_beta_calibration_of_two_classes_and_of_many():
-    betacal = pytest.importorskip("betacal")
-    _, y, scores = make_rows(300)
-    peer = peers.BetaCalibration().fit(None, y, scores)
-    theirs = betacal.BetaCalibration(parameters="abm").fit(scores[:, 1], y).predict(scores[:, 1])
-    np.testing.assert_array_equal(peer.predict_proba(None, scores)[:, 1], theirs)
-    _, y, scores = make_rows(300, n_classes=3)
-    found = peers.BetaCalibration().fit(None, y, scores).predict_proba(None, scores)
-    np.testing.assert_allclose(found.sum(axis=1), 1.0)
-    assert rmse(y, found) < rmse(y, scores)
-
-
-def test_venn_abers_of_equal_scores_by_hand():
-    if find_spec("venn_abers") is None:  # not imported here, which would silence NumPy
-        pytest.skip("venn-abers is not installed")
-    before = np.geterr()
-    y = np.array(["no"] * 7 + ["yes"] * 3)
-    peer = peers.VennAbers(score_type="margin").fit(None, y, np.zeros((10, 1)))
-    # With a row more, 3 or 4 of 11 are "yes".
-    second = (4 / 11) / (1 - 3 / 11 + 4 / 11)
-    expected = [[1 - second, second]]
-    np.testing.assert_allclose(peer.predict_proba(None, np.zeros((1, 1))), expected)
-    assert np.geterr() == before
-    _, y, scores = make_rows(300, n_classes=3)
-    found = peers.VennAbers().fit(None, y, scores).predict_proba(None, scores)
-    np.testing.assert_allclose(found.sum(axis=1), 1.0)
-    assert rmse(y, found) < rmse(y, scores)
-
-
-def test_mcgrad_sees_categories_numbers_and_what_is_missing(capfd):
-    pytest.importorskip("mcgrad")
-    frame, y, scores = make_frame(1200)
-    frame = frame[["number", "size"]].assign(colour=frame["colour"].astype("category"))
-    assert frame.isna().any().all()
-    peer = peers.MCGrad(random_state=3).fit(frame, y, scores)
-    found = peer.predict_proba(frame, scores)
-    assert rmse(y, found) < rmse(y, scores) - 0.05
-    again = peers.MCGrad(random_state=3).fit(frame, y, scores).predict_proba(frame, scores)
-    np.testing.assert_array_equal(found, again)
-    names = {"red": "blue", "green": "red", "blue": "green"}
-    swapped = frame.assign(colour=frame["colour"].cat.rename_categories(names))
-    assert not np.array_equal(found, peer.predict_proba(swapped, scores))
-    assert capfd.readouterr() == ("", "")
-
-
-# The tables
-
-MEANS = {
-    "vote": {"none": 0.30, "platt": 0.25, "mcgrad": 0.10, "tree": 0.25},
-    "vowel": {"none": 0.20, "platt": 0.30, "tree": 0.21},
-}
-WHOLE_RUNS = [(run, fold) for run in range(2) for fold in range(5)]
-
-
-@pytest.fixture
-def store(tmp_path):
-    """Two runs, and the first fold of a third; the tree is never quite as steady as the others."""
-    plan = work.Comparison(("vote", "vowel"), ("svm",), ("none",))
-    store = work.Results(tmp_path / "results.sqlite", plan.settings())
-    store.add_dataset("vote", Shape(60, 3, 2, "a", ""))
-    store.add_dataset("vowel", Shape(60, 3, 11, "b", ""))
-    for dataset, means in MEANS.items():
-        for run_, fold in [*WHOLE_RUNS, (2, 0)]:
-            found = {name: {"rmse": mean + 0.001 * fold} for name, mean in means.items()}
-            found["tree"]["rmse"] += 0.001 * (fold - 2) + run_ // 2
-            store.add(Cell(dataset, "svm", run_, fold), found, {"calibrator tree": fold})
-    return store
-
-
-def table_of(store, title, runs=None):
-    [table] = [each for each in tables.all_tables(store, "rmse", runs) if each.title == title]
-    return [list(row) for row in table.rows]
-
-
-def test_wins_draws_and_losses_on_whole_runs(store):
-    # The differences from platt on vote are -0.002 to 0.002, and 0 in the mean.
-    assert table_of(store, "tree against the others, by RMSE") == [
-        ["none", 1, 0, 1, "50%", 2, 0],
-        ["platt", 1, 1, 0, "100%", 2, 0],
-        ["mcgrad", 0, 0, 1, "0%", 1, 0],
-    ]
-    rows = table_of(store, "tree against the others, by RMSE", runs=2)
-    assert [row[-2:] for row in rows] == [[2, 2], [2, 2], [1, 1]]
-    assert tables.all_tables(store, "rmse", 3)[0].rows == []
-
-
-def test_a_cell_counts_with_the_runs_that_both_have(store):
-    cells = [Cell("vote", "svm", run, fold) for run in range(2) for fold in range(5)]
-    for cell in cells[:8]:
-        store.add(cell, {"isotonic": {"rmse": 0.5}}, {})
-    [pair] = grid.compared(grid.read(store, "rmse"), "isotonic", "none")
-    assert (pair.place, pair.n_runs, pair.mine, pair.other) == (("vote", "svm"), 1, 0.5, 0.302)
-    assert table_of(store, "Mean ranks: cells of two classes, all calibrators")[0][0] == "mcgrad"
-    for cell in cells[8:]:
-        store.add(cell, {"isotonic": {"rmse": 0.5}}, {})
-    assert grid.compared(grid.read(store, "rmse"), "isotonic", "none")[0].n_runs == 2
-    assert grid.compared(grid.read(store, "rmse", 1), "isotonic", "none")[0].n_runs == 1
-
-
-def test_mean_ranks(store):
-    assert table_of(store, "Mean ranks: cells of two classes, all calibrators") == [
-        ["mcgrad", 1.0, 1, "0.1020"],
-        ["platt", 2.5, 0, "0.2520"],
-        ["tree", 2.5, 0, "0.2520"],
-        ["none", 4.0, 0, "0.3020"],
-    ]
-    title = "Mean ranks: all cells, the calibrators that know many classes"
-    assert table_of(store, title) == [
-        ["tree", 1.75, 0, "0.2320"],
-        ["none", 2.0, 1, "0.2520"],
-        ["platt", 2.25, 0, "0.2770"],
-    ]
-    store.forget(["mcgrad"])
-    assert table_of(store, "Mean ranks: cells of two classes, all calibrators") == [
-        ["platt", 1.5, 0, "0.2520"],
-        ["tree", 1.5, 0, "0.2520"],
-        ["none", 3.0, 0, "0.3020"],
-    ]
-
-
-def test_losses_and_what_is_worse_than_none(store):
-    losses = table_of(store, "Significant losses")
-    assert [row[:6] + row[7:] for row in losses] == [
-        ["tree", "vowel", "svm", "none", "0.2120", "0.2020", 2],
-        ["tree", "vote", "svm", "mcgrad", "0.2520", "0.1020", 2],
-    ]
-    # Ten differences of mean 0.01 and deviation 0.001 sqrt(20 / 9): t is 0.01 / (0.001491 x
-    # sqrt(1 / 10 + 1 / 4)) = 11.34 at 9 degrees of freedom.
-    assert losses[0][6] == "1.2e-06"
-    assert table_of(store, "More than 1% worse than no calibration") == [
-        ["tree", "vowel", "svm", "+5.0%", "0.2120", "0.2020", "1.2e-06", 2]
-    ]
-
-
-def test_what_there_is(store):
-    rows = table_of(store, "What there is")
-    assert rows[-1] == ["tree", 2, 0, 22, pytest.approx(40 / 22), pytest.approx(20 / 11)]
-    assert [row[:4] for row in rows[:3]] == [
-        ["none", 2, 0, 22],
-        ["platt", 2, 0, 22],
-        ["mcgrad", 1, 0, 11],
-    ]
-
-
-def test_tables_are_printed_and_nothing_to_show_is_no_error(run, store):
-    given = ["--store", str(store.path)]
-    said = run("table", *given).out
-    assert said.count("**") == 12
-    assert "| platt | 1 | 1 | 0 | 100% | 2 | 0 |" in said
-    cells = run("table", *given, "--cells", "--runs", "2").out
-    assert "| vowel | svm | 11 | 10 | 0.2020 | 0.3020 |  | 0.2120 |" in cells
-    run("forget", *given, "--calibrators", "none,platt,mcgrad,tree")
-    assert "No significant losses" in run("table", *given, "--measure", "log_loss").out
