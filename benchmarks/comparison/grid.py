@@ -13,8 +13,8 @@ from caltree.paper.store import Store, pair_folds
 
 from .calibrators import ALL
 
-MEASURES = ("rmse", "log_loss", "brier_score", "calibration_error")
-"""Less is better."""
+MEASURES = ("rmse", "log_loss", "brier_score", "calibration_error", "auc")
+"""Less is better; an AUC, of which more would be, is read as what it lacks to 1."""
 SIGNIFICANCE = 0.01
 
 Place: TypeAlias = tuple[str, str]
@@ -58,6 +58,13 @@ class Pair:
     """"win" if the first is significantly better; "draw", "loss"."""
     n_runs: int
 
+    @property
+    def worse_by(self) -> float:
+        """By which part of the other's mean the first is worse; negative where it is better."""
+        if self.mine == self.other:
+            return 0.0
+        return self.mine / self.other - 1.0 if self.other else math.inf
+
 
 def read(store: Store, measure: str, runs: int | None = None) -> Grid:
     """Read a measure from a file of results.
@@ -75,6 +82,8 @@ def read(store: Store, measure: str, runs: int | None = None) -> Grid:
     results: dict[Place, dict[str, Results]] = {}
     for dataset, learner, name in _series(store):
         found = store.results(dataset, learner, name, measure)
+        if measure == "auc":
+            found = {key: 1.0 - value for key, value in found.items()}
         if runs is not None:
             found = {key: value for key, value in found.items() if key[0] < runs}
         if found and (runs is None or len(found) == runs * n_folds):

@@ -146,10 +146,10 @@ def _losses(grid: Grid, ours: Sequence[str], measure: str) -> Table:
 
 def _worse_than_none(grid: Grid, ours: Sequence[str], measure: str) -> Table:
     rows = [
-        [mine, *pair.place, f"{pair.mine / pair.other - 1:+.1%}", *_in_columns(pair)]
+        [mine, *pair.place, f"{pair.worse_by:+.1%}", *_in_columns(pair)]
         for mine in ours
         for pair in compared(grid, mine, "none")
-        if pair.mine > pair.other * (1 + WORSE_THAN_NONE)
+        if pair.worse_by > WORSE_THAN_NONE
     ]
     header = ["calibrator", "data set", "learner", "worse by", f"its {_title(measure)}"]
     header += ["none's", "p", "runs"]
@@ -172,4 +172,4 @@ def _number(value: float) -> str:
 
 
 def _title(measure: str) -> str:
-    return "RMSE" if measure == "rmse" else measure.replace("_", " ")
+    return {"rmse": "RMSE", "auc": "1 - AUC"}.get(measure, measure.replace("_", " "))

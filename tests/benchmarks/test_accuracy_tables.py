@@ -1,5 +1,7 @@
 """The tables of the benchmark of accuracy."""
 
+import math
+
 import pytest
 
 from benchmarks.comparison import grid, tables, work
@@ -90,6 +92,32 @@ def test_losses_and_what_is_worse_than_none(store):
     assert table_of(store, "More than 1% worse than no calibration") == [
         ["tree", "vowel", "svm", "+5.0%", "0.2120", "0.2020", "1.2e-06", 2]
     ]
+
+
+def test_an_auc_is_compared_by_what_it_lacks_to_1(store):
+    cells = [Cell("vote", "naive_bayes", 0, fold) for fold in range(5)]
+    for cell in cells:
+        found = {"none": {"auc": 0.75}, "tree": {"auc": 0.8125 + 0.01 * (cell.fold - 2)}}
+        store.add(cell, found, {})
+    [pair] = grid.compared(grid.read(store, "auc"), "tree", "none")
+    assert (pair.mine, pair.other, pair.verdict) == (0.1875, 0.25, "win")
+    titles = [table.title for table in tables.all_tables(store, "auc")]
+    assert "tree against the others, by 1 - AUC" in titles
+    # A fold without an AUC takes its run along, and only that.
+    store.add(Cell("vote", "naive_bayes", 1, 0), {"none": {"auc": 0.5}, "tree": {"auc": 0.5}}, {})
+    store.add(Cell("vote", "naive_bayes", 1, 1), {"none": {"rmse": 0.5}, "tree": {"rmse": 0.5}}, {})
+    assert grid.compared(grid.read(store, "auc"), "tree", "none") == [pair]
+
+
+def test_nothing_is_a_part_of_an_error_of_zero(store):
+    for fold in range(5):
+        found = {"none": {"auc": 1.0}, "platt": {"auc": 1.0}, "tree": {"auc": 0.75}}
+        store.add(Cell("vote", "naive_bayes", 0, fold), found, {})
+    read = grid.read(store, "auc")
+    [pair], [same] = grid.compared(read, "tree", "none"), grid.compared(read, "platt", "none")
+    assert (pair.worse_by, same.worse_by) == (math.inf, 0.0)
+    [row] = tables.all_tables(store, "auc")[-1].rows
+    assert list(row)[:6] == ["tree", "vote", "naive_bayes", "+inf%", "0.2500", "0.0000"]
 
 
 def test_what_there_is(store):

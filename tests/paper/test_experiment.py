@@ -354,7 +354,7 @@ def test_killed_twenty_times_it_ends_as_if_it_had_not_been(tmp_path):
     done = subprocess.run([SCRIPT, *given], check=True, capture_output=True, encoding="utf-8")
     assert done.stderr == f"96 of 96 folds are in {killed}\n"
     expected = table(undisturbed, "result")
-    assert len(expected) == N_RUNS * N_FOLDS * 3 * 5
+    assert len(expected) == N_RUNS * N_FOLDS * 3 * 6  # calibrators and measures
     assert table(killed, "result") == expected
     assert [row[:5] for row in table(killed, "cost")] == [
         row[:5] for row in table(undisturbed, "cost")

@@ -191,7 +191,7 @@ def test_a_fold_of_every_learner(learner):
     data = rdg1(60)
     outcome = run_fold(data, learner, 0, 1, list(CALIBRATORS), n_folds=3)
     assert list(outcome.measures) == list(CALIBRATORS)
-    names = ["rmse", "log_loss", "brier_score", "calibration_error", "accuracy"]
+    names = ["rmse", "log_loss", "brier_score", "calibration_error", "accuracy", "auc"]
     for found in outcome.measures.values():
         assert list(found) == names
         assert all(map(math.isfinite, found.values()))
@@ -249,6 +249,8 @@ def test_measures_worked_by_hand():
     logarithms = [math.log(0.8), math.log(0.6), math.log(0.1), math.log(0.5)]
     assert found["log_loss"] == pytest.approx(-sum(logarithms) / 4, rel=1e-12)
     assert found["accuracy"] == 0.75
+    # Of four pairs of a "yes" and a "no", 0.6 is above 0.2 and 0.5, and 0.1 below both.
+    assert found["auc"] == 0.5
     # Of two classes the columns are mirrored; every row is alone in its bin.
     errors = 0.2 + 0.4 + 0.9 + 0.5
     assert found["calibration_error"] == pytest.approx(errors / 4, rel=1e-12)
@@ -263,4 +265,25 @@ def test_measures_follow_the_order_of_the_labels():
         "brier_score": 0.0,
         "calibration_error": 0.0,
         "accuracy": 1.0,
+        "auc": 1.0,
     }
+
+
+def test_the_auc_of_two_classes_shares_ties_and_needs_both():
+    y = np.array(["no", "yes", "yes", "no"])
+    second = np.array([0.2, 0.6, 0.2, 0.5])
+    probabilities = np.column_stack([1 - second, second])
+    # 0.6 is above both, 0.2 below one and level with the other: 2.5 of 4 pairs.
+    assert measures(y, probabilities, ("no", "yes"))["auc"] == 0.625
+    assert "auc" not in measures(y[1:3], probabilities[1:3], ("no", "yes"))
+
+
+def test_the_auc_of_many_classes_is_weighted_and_leaves_out_a_class_without_rows():
+    y = np.array(["a", "a", "b", "c"])
+    probabilities = np.array(
+        [[0.5, 0.3, 0.2, 0.0], [0.2, 0.4, 0.4, 0.0], [0.3, 0.6, 0.1, 0.0], [0.1, 0.5, 0.4, 0.0]]
+    )
+    # Of a 3 of 4 pairs, two rows; of b all 3; of c 2 and a tie of 3.
+    expected = (2 * 3 / 4 + 1 + 2.5 / 3) / 4
+    found = measures(y, probabilities, ("a", "b", "c", "d"))["auc"]
+    assert found == pytest.approx(expected, rel=1e-12)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
 from .._base import Calibrator
@@ -153,7 +154,12 @@ def run_fold(
 
 
 def measures(y: npt.NDArray[Any], probabilities: Floats, labels: Sequence[str]) -> dict[str, float]:
-    """The measures of probabilities, by name."""
+    """The measures of probabilities, by name.
+
+    The AUC of two classes is that of the second; of more it is the mean of each class against the
+    rest, weighted by the rows of the class. A class without rows, or with all of them, has none,
+    and if no class has one, there is no "auc" among the measures.
+    """
     given: dict[str, Any] = {"labels": list(labels)}
     correct = np.asarray(labels)[probabilities.argmax(axis=1)] == y
     return {
@@ -162,7 +168,22 @@ def measures(y: npt.NDArray[Any], probabilities: Floats, labels: Sequence[str]) 
         "brier_score": brier_score(y, probabilities, **given),
         "calibration_error": expected_calibration_error(y, probabilities, **given),
         "accuracy": float(correct.mean()),
+        **_auc(y, probabilities, labels),
     }
+
+
+def _auc(y: npt.NDArray[Any], probabilities: Floats, labels: Sequence[str]) -> dict[str, float]:
+    columns = range(1 if len(labels) == 2 else 0, len(labels))
+    rows = {column: y == labels[column] for column in columns}
+    areas = {
+        column: roc_auc_score(truth, probabilities[:, column])
+        for column, truth in rows.items()
+        if truth.any() and not truth.all()
+    }
+    if not areas:
+        return {}
+    weights = [rows[column].sum() for column in areas]
+    return {"auc": float(np.average(list(areas.values()), weights=weights))}
 
 
 @contextmanager
