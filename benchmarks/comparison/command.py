@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from caltree.paper import render
-from caltree.paper.datasets import NAMES
 from caltree.paper.experiment import Done
 
 from .calibrators import ALL, CALIBRATORS, check_installed
@@ -35,9 +34,9 @@ def _parser() -> argparse.ArgumentParser:
     run.set_defaults(action=_run)
     run.add_argument("--data-dir", required=True, help="a folder of ARFF files, gzip allowed")
     run.add_argument("--scores", help="the folder of the learners' scores; beside the store if not")
-    run.add_argument("--datasets", type=_names(NAMES), help="names between commas; all if not")
-    run.add_argument("--learners", type=_names(LEARNERS), default=tuple(LEARNERS))
-    run.add_argument("--calibrators", type=_names(ALL), default=tuple(CALIBRATORS))
+    run.add_argument("--datasets", type=_names, help="names between commas; all if not")
+    run.add_argument("--learners", type=_names_of(LEARNERS), default=tuple(LEARNERS))
+    run.add_argument("--calibrators", type=_names_of(ALL), default=tuple(CALIBRATORS))
     run.add_argument("--runs", type=_count, default=3)
     run.add_argument("--only-cached", action="store_true", help="only folds whose scores are there")
     run.add_argument("--n-jobs", type=int, default=1, help="folds at a time")
@@ -45,7 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--quiet", action="store_true", help="say nothing of single folds")
     forget = actions.add_parser("forget", help="remove results, to measure them again")
     forget.set_defaults(action=_forget)
-    forget.add_argument("--calibrators", type=_names(ALL), required=True)
+    forget.add_argument("--calibrators", type=_names_of(ALL), required=True)
     table = actions.add_parser("table", help="print what is known, as Markdown")
     table.set_defaults(action=_table)
     table.add_argument("--measure", choices=MEASURES, default=MEASURES[0])
@@ -58,15 +57,23 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _names(known: Iterable[str]) -> Callable[[str], tuple[str, ...]]:
-    """A reader of names between commas."""
+def _names(given: str) -> tuple[str, ...]:
+    """Names between commas."""
+    names = tuple(dict.fromkeys(name.strip() for name in given.split(",") if name.strip()))
+    if not names:
+        raise argparse.ArgumentTypeError("give at least one name")
+    return names
+
+
+def _names_of(known: Iterable[str]) -> Callable[[str], tuple[str, ...]]:
+    """A reader of names between commas that are all known."""
 
     def read(given: str) -> tuple[str, ...]:
-        names = tuple(dict.fromkeys(name.strip() for name in given.split(",") if name.strip()))
+        names = _names(given)
         unknown = [name for name in names if name not in known]
-        if unknown or not names:
+        if unknown:
             raise argparse.ArgumentTypeError(
-                f"{', '.join(unknown) or 'nothing'} is not among {', '.join(known)}"
+                f"{', '.join(unknown)} is not among {', '.join(known)}"
             )
         return names
 

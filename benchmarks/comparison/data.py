@@ -47,12 +47,12 @@ class Cached:
 
 
 def names_in(folder: str) -> tuple[str, ...]:
-    """The data sets that a folder has."""
-    found = {path.name for path in Path(folder).glob("*.arff*")}
-    names = tuple(name for name in NAMES if {f"{name}.arff", f"{name}.arff.gz"} & found)
-    if not names:
+    """The data sets that a folder has: those of the paper, in its order, and then the others."""
+    files = [*Path(folder).glob("*.arff"), *Path(folder).glob("*.arff.gz")]
+    found = {path.name.removesuffix(".gz").removesuffix(".arff") for path in files}
+    if not found:
         raise FileNotFoundError(f"{folder} has no data set, such as {NAMES[0]}.arff.gz")
-    return names
+    return (*(name for name in NAMES if name in found), *sorted(found.difference(NAMES)))
 
 
 @cache

@@ -158,6 +158,17 @@ def test_scores_of_other_data_are_refused(run):
     assert all_results("other.sqlite") == []
 
 
+def test_data_sets_of_any_name(run):
+    write_data(Path("data"), ["zebra", "ant"])
+    Path("data/notes.arff.bak").touch()
+    assert data.names_in("data") == ("sick", "vote", "ant", "zebra")
+    assert "20 of 20 folds" in run(*naive_bayes("none")).err
+    assert "10 of 10 folds" in run(*naive_bayes("none", "--datasets", "ant,vote")).err
+    said = run(*naive_bayes("none", "--datasets", "ant,bee"), code=1)
+    assert "neither" in said.err and "bee.arff.gz" in said.err
+    assert set(work.Results("accuracy.sqlite").datasets()) == {"sick", "vote", "ant", "zebra"}
+
+
 # What is compared
 
 
@@ -214,6 +225,7 @@ def test_the_forest_gets_the_seed_of_the_fold(run, monkeypatch):
         (["table"], "accuracy.sqlite does not exist"),
         (["run", "--data-dir", "data", "--calibrators", "nun"], "nun is not among none, platt"),
         (["run", "--data-dir", "data", "--runs", "0"], "0 is no number from 1 on"),
+        (["run", "--data-dir", "data", "--datasets", " ,"], "give at least one name"),
     ],
 )
 def test_complaints(tmp_path, monkeypatch, capsys, given, complaint):

@@ -183,6 +183,17 @@ def test_led24_is_generated_unless_there_is_a_file(tmp_path, write):
     assert load("led24", write("led24.arff", text)).X.shape == (2, 1)
 
 
+def test_a_file_that_is_none_of_the_paper_is_read_as_it_is(write, tmp_path):
+    text = relation("@attribute id numeric", "@attribute state {on,off,lost}", "@data")
+    data = load("mozilla", write("mozilla.arff", text + "1,off\n2,on\n3,off\n"))
+    assert (data.name, data.classes, data.notes) == ("mozilla", ("on", "off"), ())
+    assert data.X.to_dict("list") == {"id": [1.0, 2.0, 3.0]}
+    with pytest.raises(FileNotFoundError, match=rf"neither {tmp_path}/iris.arff nor iris.arff.gz$"):
+        load("iris", tmp_path)
+    with pytest.raises(FileNotFoundError, match="missing data sets: iris, cmc; of the first: "):
+        datasets.check_available(["iris", "mozilla", "cmc"], tmp_path)
+
+
 def test_unknown_names_are_refused():
     with pytest.raises(ValueError, match=r"name must be one of 'audiology', .* got 'iris'"):
         load("iris")

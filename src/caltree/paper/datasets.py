@@ -1,4 +1,4 @@
-"""The 32 data sets of the paper: from a folder of ARFF files, or from OpenML."""
+"""The 32 data sets of the paper: from a folder of ARFF files, or from OpenML; and other files."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ _SOURCES = {
 
 
 def load(name: str, data_dir: str | os.PathLike[str] | None = None) -> DataSet:
-    """Load a data set of the paper.
+    """Load a data set of the paper, or any other of a folder.
 
     Copies of the data sets differ, and not all are exactly the paper's; what is known to differ
     is in the `notes` of the result.
@@ -89,7 +89,7 @@ def load(name: str, data_dir: str | os.PathLike[str] | None = None) -> DataSet:
     The folder `data_dir` has the file ``<name>.arff`` or ``<name>.arff.gz``, the class as its last
     attribute. Without it the data set comes from OpenML, once, and then from scikit-learn's cache
     (``sklearn.datasets.get_data_home``). The rows of led24 are generated, unless the folder has
-    them.
+    them. A file of the folder that is none of the paper's is read in the same way, as it is.
 
     Examples
     --------
@@ -99,9 +99,10 @@ def load(name: str, data_dir: str | os.PathLike[str] | None = None) -> DataSet:
     >>> led24.notes
     ('The rows are generated; those of the paper were others.',)
     """
-    name = check_choice("name", name, NAMES)
+    if data_dir is None:
+        name = check_choice("name", name, NAMES)
     require("pandas")  # before anything is downloaded
-    source = _SOURCES[name]
+    source = _source(name)
     path = _locate(name, data_dir)
     if path is None and name == "led24":
         return _note_differences(led24(), source)
@@ -129,8 +130,15 @@ def check_available(names: Sequence[str], data_dir: str | os.PathLike[str] | Non
         raise FileNotFoundError((several if len(problems) > 1 else "") + first)
 
 
+def _source(name: str) -> _Source:
+    """The source of a data set; of one that is not of the paper all that is known is the file."""
+    return _SOURCES.get(name, _Source())
+
+
 def _note_differences(data_set: DataSet, source: _Source) -> DataSet:
-    """Add a note for each difference from the paper."""
+    """Add a note for each difference from the paper, if it has the data set."""
+    if data_set.name not in NAMES:
+        return data_set
     size = sizes()[data_set.name]
     n_rows, n_attributes = data_set.X.shape
     counts = (
@@ -190,11 +198,12 @@ def _find(name: str, folder: Path) -> Path | None:
             return path
     if name == "led24":
         return None
+    message = f"data_dir has neither {candidates[0]} nor {candidates[1].name}"
+    if name not in NAMES:
+        raise FileNotFoundError(message)
     otherwise = "leave data_dir out to load it from OpenML"
-    raise FileNotFoundError(
-        f"data_dir has neither {candidates[0]} nor {candidates[1].name}; "
-        + (_from_uci(name) if _SOURCES[name].openml is None else otherwise)
-    )
+    remedy = _from_uci(name) if _SOURCES[name].openml is None else otherwise
+    raise FileNotFoundError(f"{message}; {remedy}")
 
 
 def _read_arff(path: Path, source: _Source) -> Table:
