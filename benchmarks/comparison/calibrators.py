@@ -24,7 +24,7 @@ class Entry:
     """How a calibrator is made, of a seed, and what it asks for."""
 
     make: Callable[[int], Any]
-    module: str = ""
+    modules: tuple[str, ...] = ()
     """What must be there to import, unless it comes with us."""
     only_two_classes: bool = False
 
@@ -38,9 +38,15 @@ CALIBRATORS: Mapping[str, Entry] = {
     "platt": Entry(lambda seed: PlattScaling()),
     "isotonic": Entry(lambda seed: IsotonicScaling()),
     "temperature": Entry(lambda seed: peers.TemperatureScaling()),
-    "beta": Entry(lambda seed: peers.BetaCalibration(), "betacal"),
-    "venn_abers": Entry(lambda seed: peers.VennAbers(), "venn_abers"),
-    "mcgrad": Entry(lambda seed: peers.MCGrad(random_state=seed), "mcgrad", only_two_classes=True),
+    "beta": Entry(lambda seed: peers.BetaCalibration(), ("betacal",)),
+    "venn_abers": Entry(lambda seed: peers.VennAbers(), ("venn_abers",)),
+    # probmetrics imports numba but does not ask for it.
+    "logistic": Entry(lambda seed: peers.Logistic(), ("probmetrics", "numba")),
+    "spline": Entry(lambda seed: peers.Spline(), ("splinecalib",)),
+    "mcgrad": Entry(
+        lambda seed: peers.MCGrad(random_state=seed), ("mcgrad",), only_two_classes=True
+    ),
+    "lightgbm": Entry(lambda seed: peers.LightGBM(random_state=seed), ("lightgbm",)),
     "published": Entry(lambda seed: PublishedCalibrationTree()),
     "tree": Entry(lambda seed: CalibrationTree()),
     "forest": Entry(lambda seed: CalibrationForest(random_state=seed)),
@@ -70,9 +76,9 @@ def applicable(names: Iterable[str], n_classes: int) -> tuple[str, ...]:
 
 def check_installed(calibrators: Iterable[str], learners: Iterable[str]) -> None:
     """Raise ImportError, which says how to get it, if something is not there."""
-    modules = [ALL[name].module for name in calibrators]
+    modules = [module for name in calibrators for module in ALL[name].modules]
     modules += ["lightgbm"] if "gradient_boosting" in learners else []
-    absent = [module for module in modules if module and find_spec(module) is None]
+    absent = [module for module in dict.fromkeys(modules) if find_spec(module) is None]
     if absent:
         packages = ", ".join(_PACKAGES.get(module, module) for module in absent)
         raise ImportError(

@@ -9,23 +9,28 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import StratifiedKFold
+from threadpoolctl import threadpool_limits
 
 from caltree import IdentityCalibrator
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
+Mask = npt.NDArray[np.bool_]
 
 # The log-odds of what is closer to 0 or 1 would dwarf all others.
 _SMALLEST_PROBABILITY = 2.0**-53
+_SMALLEST_IN_SINGLE_PRECISION = 2.0**-24
 
 
 class Peer(BaseEstimator):
@@ -123,22 +128,23 @@ class Margins(Told):
         return X[:, 0] if X.shape[1] == 1 else X
 
 
-class BetaCalibration(Peer):
-    """Beta calibration with its three parameters; of many classes each against the others."""
+class OneAgainstRest(Peer):
+    """A calibrator of two classes; of many classes each is told from the others."""
 
     def _learn(self, X: Any, codes: Codes, scores: Floats) -> None:
-        from betacal import BetaCalibration as Beta
-
         probabilities = self._probabilities(scores)
-        self._models = [
-            Beta(parameters="abm").fit(probabilities[:, column], codes == column)
-            for column in self._columns()
+        self._maps = [
+            self._fit_one(probabilities[:, column], codes == column) for column in self._columns()
         ]
+
+    def _fit_one(self, probabilities: Floats, truth: Mask) -> Callable[[Floats], Floats]:
+        """A map from the uncalibrated probabilities of one class to calibrated ones."""
+        raise NotImplementedError
 
     def _calibrated(self, X: Any, scores: Floats) -> Floats:
         probabilities = self._probabilities(scores)
-        models = zip(self._columns(), self._models, strict=True)
-        values = [model.predict(probabilities[:, column]) for column, model in models]
+        maps = zip(self._columns(), self._maps, strict=True)
+        values = [calibrate(probabilities[:, column]) for column, calibrate in maps]
         if len(values) == 1:
             return np.column_stack([1.0 - values[0], values[0]])
         together = np.column_stack(values)
@@ -146,6 +152,52 @@ class BetaCalibration(Peer):
 
     def _columns(self) -> range:
         return range(1 if len(self.classes_) == 2 else 0, len(self.classes_))
+
+
+class BetaCalibration(OneAgainstRest):
+    """Beta calibration with its three parameters."""
+
+    def _fit_one(self, probabilities: Floats, truth: Mask) -> Callable[[Floats], Floats]:
+        from betacal import BetaCalibration as Beta
+
+        return Beta(parameters="abm").fit(probabilities, truth).predict
+
+
+class Spline(OneAgainstRest):
+    """Smoothing splines of the log-odds (splinecalib)."""
+
+    def _fit_one(self, probabilities: Floats, truth: Mask) -> Callable[[Floats], Floats]:
+        from splinecalib import SplineCalib
+
+        if len(np.unique(probabilities)) < 3:  # which it refuses
+            return lambda uncalibrated: uncalibrated
+        model = SplineCalib()
+        model.fit(probabilities, truth.astype(np.float64))
+        return model.calibrate
+
+
+class Logistic(Peer):
+    """probmetrics' logistic calibrator: quadratic scaling, of many classes matrix scaling (SMS).
+
+    It computes in single precision, in which 1 - p may be 0 and the log-odds as large as can be;
+    of two classes, where it uses both, it gets probabilities that are cut off before.
+    """
+
+    def _learn(self, X: Any, codes: Codes, scores: Floats) -> None:
+        # The package's function get_calibrator("logistic") has another default for two classes.
+        from probmetrics.calibrators import LogisticCalibrator
+
+        with threadpool_limits(1):  # PyTorch, which brings threads of its own, is only here now
+            self._model = LogisticCalibrator().fit(self._cut_off(scores), codes)
+
+    def _calibrated(self, X: Any, scores: Floats) -> Floats:
+        return np.asarray(self._model.predict_proba(self._cut_off(scores)), dtype=np.float64)
+
+    def _cut_off(self, scores: Floats) -> Floats:
+        probabilities = self._probabilities(scores)
+        if len(self.classes_) > 2:
+            return probabilities
+        return _clip(probabilities, _SMALLEST_IN_SINGLE_PRECISION)
 
 
 class VennAbers(Peer):
@@ -190,6 +242,62 @@ class MCGrad(Peer):
         return np.column_stack([1.0 - second, second])
 
     def _table(self, X: Any, scores: Floats) -> Any:
-        second = self._probabilities(scores)[:, 1]
-        limits = (_SMALLEST_PROBABILITY, 1.0 - _SMALLEST_PROBABILITY)
-        return X.assign(probability=np.clip(second, *limits))
+        return X.assign(probability=_clip(self._probabilities(scores), _SMALLEST_PROBABILITY)[:, 1])
+
+
+class LightGBM(Peer):
+    """LightGBM on attributes and log-odds, which starts from the uncalibrated probabilities.
+
+    A stratified fifth of the rows, which the trees do not see, says how many of them there are.
+    """
+
+    most_rounds = 1000
+    patience = 20
+
+    def _learn(self, X: Any, codes: Codes, scores: Floats) -> None:
+        import lightgbm
+
+        start = self._start(scores)
+        table = self._table(X, start)
+        folds = StratifiedKFold(5, shuffle=True, random_state=self.random_state)
+        seen, held_out = next(folds.split(table, codes))
+
+        def dataset(rows: Codes, **given: Any) -> Any:
+            score = start[rows]
+            return lightgbm.Dataset(table.iloc[rows], codes[rows], init_score=score, **given)
+
+        training = dataset(seen)
+        self._model = lightgbm.train(
+            {**self._objective(), "num_threads": 1, "verbosity": -1},
+            training,
+            self.most_rounds,
+            valid_sets=[dataset(held_out, reference=training)],
+            callbacks=[lightgbm.early_stopping(self.patience, verbose=False)],
+        )
+
+    def _calibrated(self, X: Any, scores: Floats) -> Floats:
+        start = self._start(scores)
+        odds = start + self._model.predict(self._table(X, start), raw_score=True)
+        if odds.ndim == 1:
+            return np.column_stack([expit(-odds), expit(odds)])
+        return softmax(odds, axis=1)
+
+    def _objective(self) -> dict[str, Any]:
+        n_classes = len(self.classes_)
+        if n_classes == 2:
+            return {"objective": "binary"}
+        return {"objective": "multiclass", "num_class": n_classes}
+
+    def _start(self, scores: Floats) -> Floats:
+        """The log-odds of two classes, the logarithms of the probabilities of more."""
+        logarithms = np.log(_clip(self._probabilities(scores), _SMALLEST_PROBABILITY))
+        return logarithms[:, 1] - logarithms[:, 0] if len(self.classes_) == 2 else logarithms
+
+    def _table(self, X: Any, start: Floats) -> Any:
+        columns = start.reshape(len(start), -1).T
+        return X.assign(**{f"score_{i}": values for i, values in enumerate(columns)})
+
+
+def _clip(probabilities: Floats, smallest: float) -> Floats:
+    """Probabilities that are as far from 0 and 1 as that."""
+    return np.clip(probabilities, smallest, 1.0 - smallest)

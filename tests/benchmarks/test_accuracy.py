@@ -196,8 +196,8 @@ def test_mcgrad_is_not_asked_for_many_classes(tmp_path):
 
 def test_what_is_not_installed_is_named_before_work_begins(run, monkeypatch):
     monkeypatch.setattr(calibrators, "find_spec", lambda module: None)
-    said = run(*naive_bayes("none,mcgrad,venn_abers"), code=1)
-    assert "not installed: mcgrad, venn-abers; run: pip install --group benchmark" in said.err
+    said = run(*naive_bayes("none,mcgrad,venn_abers,logistic"), code=1)
+    assert "not installed: mcgrad, venn-abers, probmetrics, numba; run: pip install" in said.err
     given = ["--learners", "gradient_boosting", "--calibrators", "none"]
     assert "not installed: lightgbm" in run("run", "--data-dir", "data", *given, code=1).err
     assert not Path("accuracy.sqlite").exists()
