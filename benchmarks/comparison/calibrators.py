@@ -27,6 +27,8 @@ class Entry:
     modules: tuple[str, ...] = ()
     """What must be there to import, unless it comes with us."""
     only_two_classes: bool = False
+    needs_learner: bool = False
+    """Whether it trains the learner itself, which is then set as its parameter `learner`."""
 
     def applies_to(self, n_classes: int) -> bool:
         """Whether it can calibrate so many classes at all."""
@@ -52,6 +54,12 @@ CALIBRATORS: Mapping[str, Entry] = {
     "forest": Entry(lambda seed: CalibrationForest(random_state=seed)),
 }
 
+RETRAINED: Mapping[str, Entry] = {
+    "sklearn_sigmoid": Entry(lambda seed: peers.SklearnEnsemble("sigmoid"), needs_learner=True),
+    "sklearn_isotonic": Entry(lambda seed: peers.SklearnEnsemble("isotonic"), needs_learner=True),
+}
+"""Those that train the learner again; the time that takes is part of theirs."""
+
 VARIANTS: Mapping[str, Entry] = {
     "tree_residual": Entry(lambda seed: CalibrationTree(criterion="residual")),
     "tree_gain_ratio": Entry(lambda seed: CalibrationTree(criterion="gain_ratio")),
@@ -64,7 +72,7 @@ VARIANTS: Mapping[str, Entry] = {
 }
 """Our own with one default changed: what that default is good for."""
 
-ALL: Mapping[str, Entry] = {**CALIBRATORS, **VARIANTS}
+ALL: Mapping[str, Entry] = {**CALIBRATORS, **RETRAINED, **VARIANTS}
 
 _PACKAGES = {"venn_abers": "venn-abers"}  # where the module has another name
 

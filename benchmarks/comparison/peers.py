@@ -23,6 +23,7 @@ from sklearn.model_selection import StratifiedKFold
 from threadpoolctl import threadpool_limits
 
 from caltree import IdentityCalibrator
+from caltree.paper.protocol import tuned
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
@@ -126,6 +127,44 @@ class Margins(Told):
     def decision_function(self, X: Any) -> Any:
         """The attributes; of two classes that of the second."""
         return X[:, 0] if X.shape[1] == 1 else X
+
+
+class SklearnEnsemble(Peer):
+    """scikit-learn's `CalibratedClassifierCV` with its defaults: an ensemble of five.
+
+    It does not use the scores: it trains the learner on four fifths of the rows at a time, and fits
+    a calibrator to the fifth that is left. The probabilities are the means of the five pairs.
+
+    Parameters
+    ----------
+    method : {"sigmoid", "isotonic"}, default="sigmoid"
+        The calibrator.
+    learner : classifier, optional
+        What to train; it must be there when `fit` is called.
+    score_type, random_state
+        As for `Peer`.
+    """
+
+    def __init__(
+        self,
+        method: str = "sigmoid",
+        learner: Any = None,
+        *,
+        score_type: str = "auto",
+        random_state: int = 0,
+    ) -> None:
+        super().__init__(score_type=score_type, random_state=random_state)
+        self.method = method
+        self.learner = learner
+
+    def _learn(self, X: Any, codes: Codes, scores: Floats) -> None:
+        learner = tuned(self.learner, X, codes)
+        # Its own folds; but as a list it takes them with classes of fewer rows, too.
+        folds = list(StratifiedKFold(5).split(X, codes))
+        self._model = CalibratedClassifierCV(learner, method=self.method, cv=folds).fit(X, codes)
+
+    def _calibrated(self, X: Any, scores: Floats) -> Floats:
+        return np.asarray(self._model.predict_proba(X), dtype=np.float64)
 
 
 class OneAgainstRest(Peer):

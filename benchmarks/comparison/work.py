@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import joblib
 from threadpoolctl import threadpool_limits
@@ -18,7 +19,7 @@ from caltree.paper.store import Cell, Shape, Store
 from caltree.paper.workers import workers
 
 from .calibrators import ALL, applicable
-from .data import MOST_ROWS, MOST_ROWS_OF_SVM, prepared, scores_file, scores_of
+from .data import LEARNERS, MOST_ROWS, MOST_ROWS_OF_SVM, prepared, scores_file, scores_of
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ def _one(plan: Comparison, cell: Cell, shape: Shape, calibrators: Sequence[str])
         for name in calibrators:
             start = time.process_time()  # others may use the machine too
             try:
-                made = ALL[name].make(seed)
+                made = _make(name, cell, seed)
                 probabilities = calibrate(cached.scored, made, cached.classes)
                 seconds = time.process_time() - start
                 worth = measures(cached.scored.y_test, probabilities, cached.classes)
@@ -162,6 +163,13 @@ def _one(plan: Comparison, cell: Cell, shape: Shape, calibrators: Sequence[str])
                 outcome.measures[name] = worth
                 outcome.seconds[_step(name)] = seconds
     return Done(cell, outcome, "\n".join(errors))
+
+
+def _make(name: str, cell: Cell, seed: int) -> Any:
+    """A calibrator, with a learner that is not trained yet if it needs one."""
+    entry = ALL[name]
+    made = entry.make(seed)
+    return made.set_params(learner=LEARNERS[cell.learner](seed)) if entry.needs_learner else made
 
 
 def _step(calibrator: str) -> str:

@@ -6,11 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
 
 from benchmarks.comparison import calibrators, command, data, work
 from caltree import IdentityCalibrator
+from caltree.metrics import rmse
 from caltree.paper.generators import rdg1
-from caltree.paper.protocol import run_fold
+from caltree.paper.learners import NaiveBayes
+from caltree.paper.protocol import outer_folds, run_fold
 from caltree.paper.store import Cell, Shape
 from tests.support.dask_cluster import small_cluster
 from tests.support.paper_data import write_data
@@ -216,6 +219,27 @@ def test_the_forest_gets_the_seed_of_the_fold(run, monkeypatch):
     monkeypatch.setattr(calibrators, "CalibrationForest", Forest)
     run(*naive_bayes("forest", "--datasets", "sick"))
     assert seeds == [work.seed_of("sick", 0, fold, 1) for fold in range(5)]
+
+
+def test_who_trains_the_learner_again_gets_a_fresh_one_of_the_same_seed(run, monkeypatch):
+    seeds = []
+
+    def make(seed):
+        seeds.append(seed)
+        return NaiveBayes()
+
+    learners = {"naive_bayes": make}
+    monkeypatch.setattr(data, "LEARNERS", learners)
+    monkeypatch.setattr(work, "LEARNERS", learners)
+    run(*naive_bayes("none,sklearn_sigmoid", "--datasets", "sick"))
+    each = [work.seed_of("sick", 0, fold, 1) for fold in range(5)]
+    assert seeds == [seed for seed in each for _ in range(2)]  # for the scores, and again
+    rows = data.prepared("sick", "data")
+    train, test = outer_folds(rows.y, 0, 5, 1)[3]
+    model = CalibratedClassifierCV(NaiveBayes()).fit(rows.X.iloc[train], rows.y[train])
+    expected = rmse(rows.y[test], model.predict_proba(rows.X.iloc[test]), labels=model.classes_)
+    found = work.Results("accuracy.sqlite").results("sick", "naive_bayes", "sklearn_sigmoid")
+    assert found[0, 3] == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize(

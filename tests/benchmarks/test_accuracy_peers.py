@@ -8,11 +8,14 @@ import pandas as pd
 import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import expit
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 from benchmarks.comparison import peers
 from caltree.metrics import rmse
+from caltree.paper.generators import rdg1
+from caltree.paper.learners import NaiveBayes
 from tests.support.trees import make_frame, make_rows
 
 
@@ -35,6 +38,34 @@ def test_temperature_scaling_of_many_classes_some_of_one_row():
     y[0] = 2
     found = peers.TemperatureScaling(score_type="probability").fit(None, y, scores)
     assert (found.predict_proba(None, scores).argmax(axis=1) == scores.argmax(axis=1)).all()
+
+
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
+def test_ensembles_are_those_of_sklearn(method):
+    data = rdg1(120)
+    learner = NaiveBayes()
+    model = CalibratedClassifierCV(learner, method=method).fit(data.X, data.y)
+    scores = NaiveBayes().fit(data.X, data.y).predict_proba(data.X)
+    peer = peers.SklearnEnsemble(method, learner).fit(data.X, data.y, scores)
+    assert peer.classes_.tolist() == model.classes_.tolist()
+    expected = model.predict_proba(data.X)
+    np.testing.assert_array_equal(peer.predict_proba(data.X, scores), expected)
+
+
+def test_ensembles_tune_the_learner_and_know_classes_of_one_row():
+    class Tuned(NaiveBayes):
+        def tune(self, X, y):
+            rows.append(len(y))
+            return NaiveBayes()
+
+    rows, data = [], rdg1(120)
+    y = data.y.astype("<U4")
+    y[11] = "rare"
+    scores = NaiveBayes().fit(data.X, y).predict_proba(data.X)
+    peer = peers.SklearnEnsemble(learner=Tuned()).fit(data.X, y, scores)
+    found = peer.predict_proba(data.X, scores)
+    assert rows == [120] and found.shape == (120, 3)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
 
 
 def test_beta_calibration_of_two_classes_and_of_many():

@@ -91,6 +91,11 @@ class Scored:
     kind: str
 
 
+def tuned(learner: Any, X: Any, y: npt.NDArray[Any]) -> Any:
+    """A learner with the parameters that suit some rows best, if it tunes any."""
+    return learner.tune(X, y) if hasattr(learner, "tune") else learner
+
+
 def score(data: DataSet, learner: Any, fold: tuple[Rows, Rows], seed: int) -> Scored:
     """Out-of-fold scores of the training rows, and scores of the test rows.
 
@@ -101,8 +106,7 @@ def score(data: DataSet, learner: Any, fold: tuple[Rows, Rows], seed: int) -> Sc
     X, y = data.X.iloc[rows], data.y[rows]
     X_test, y_test = data.X.iloc[test_rows], data.y[test_rows]
     classes = np.unique(y)
-    if hasattr(learner, "tune"):
-        learner = learner.tune(X, y)
+    learner = tuned(learner, X, y)
     method = choose_method(learner, "auto")
     inner = StratifiedKFold(N_INNER_FOLDS, shuffle=True, random_state=seed)
     everything = np.ones(len(y), dtype=bool)
