@@ -9,6 +9,7 @@ Dask cluster do it: they need what is installed here, and see the same folders.
     python benchmarks/accuracy.py run --data-dir DATA --store results.sqlite --scheduler ADDRESS
     python benchmarks/accuracy.py table --store results.sqlite
     python benchmarks/accuracy.py table --store results.sqlite --measure log_loss --cells
+    python benchmarks/accuracy.py table --store results.sqlite --against-best
     python benchmarks/accuracy.py forget --store results.sqlite --calibrators tree,forest
 """
 

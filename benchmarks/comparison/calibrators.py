@@ -27,6 +27,8 @@ class Entry:
     modules: tuple[str, ...] = ()
     """What must be there to import, unless it comes with us."""
     only_two_classes: bool = False
+    is_global: bool = False
+    """Whether it maps scores to probabilities in one way, whatever the attributes."""
     needs_learner: bool = False
     """Whether it trains the learner itself, which is then set as its parameter `learner`."""
 
@@ -36,15 +38,15 @@ class Entry:
 
 
 CALIBRATORS: Mapping[str, Entry] = {
-    "none": Entry(lambda seed: IdentityCalibrator()),
-    "platt": Entry(lambda seed: PlattScaling()),
-    "isotonic": Entry(lambda seed: IsotonicScaling()),
-    "temperature": Entry(lambda seed: peers.TemperatureScaling()),
-    "beta": Entry(lambda seed: peers.BetaCalibration(), ("betacal",)),
-    "venn_abers": Entry(lambda seed: peers.VennAbers(), ("venn_abers",)),
+    "none": Entry(lambda seed: IdentityCalibrator(), is_global=True),
+    "platt": Entry(lambda seed: PlattScaling(), is_global=True),
+    "isotonic": Entry(lambda seed: IsotonicScaling(), is_global=True),
+    "temperature": Entry(lambda seed: peers.TemperatureScaling(), is_global=True),
+    "beta": Entry(lambda seed: peers.BetaCalibration(), ("betacal",), is_global=True),
+    "venn_abers": Entry(lambda seed: peers.VennAbers(), ("venn_abers",), is_global=True),
     # probmetrics imports numba but does not ask for it.
-    "logistic": Entry(lambda seed: peers.Logistic(), ("probmetrics", "numba")),
-    "spline": Entry(lambda seed: peers.Spline(), ("splinecalib",)),
+    "logistic": Entry(lambda seed: peers.Logistic(), ("probmetrics", "numba"), is_global=True),
+    "spline": Entry(lambda seed: peers.Spline(), ("splinecalib",), is_global=True),
     "mcgrad": Entry(
         lambda seed: peers.MCGrad(random_state=seed), ("mcgrad",), only_two_classes=True
     ),

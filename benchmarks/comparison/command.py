@@ -13,7 +13,7 @@ from caltree.paper.experiment import Done
 from .calibrators import ALL, CALIBRATORS, check_installed
 from .data import LEARNERS, names_in
 from .grid import MEASURES
-from .tables import all_tables, cells_table
+from .tables import OURS, all_tables, cells_table, hindsight_table
 from .work import Comparison, Results, carry_out, remaining
 
 
@@ -51,7 +51,16 @@ def _parser() -> argparse.ArgumentParser:
     table.add_argument(
         "--runs", type=_count, help="only the first runs, where all of them are there"
     )
-    table.add_argument("--cells", action="store_true", help="every mean")
+    other = table.add_mutually_exclusive_group()
+    other.add_argument("--cells", action="store_true", help="every mean")
+    other.add_argument(
+        "--against-best",
+        type=_names_of(ALL),
+        nargs="?",
+        const=OURS,
+        metavar="NAMES",
+        help="where these, or tree and forest, are worse than the best global calibrator there",
+    )
     for action in (run, forget, table):
         action.add_argument("--store", default="accuracy.sqlite", help="the file of results")
     return parser
@@ -132,7 +141,11 @@ def _forget(arguments: argparse.Namespace) -> int:
 
 
 def _table(arguments: argparse.Namespace) -> int:
-    make = cells_table if arguments.cells else all_tables
-    for table in make(Results(arguments.store), arguments.measure, arguments.runs):
+    given = (Results(arguments.store), arguments.measure, arguments.runs)
+    if arguments.against_best:
+        tables = hindsight_table(*given, arguments.against_best)
+    else:
+        tables = cells_table(*given) if arguments.cells else all_tables(*given)
+    for table in tables:
         print(render.markdown(table))
     return 0

@@ -110,6 +110,18 @@ def compared(grid: Grid, mine: str, other: str) -> list[Pair]:
     return pairs
 
 
+def against_best_global(grid: Grid, mine: str) -> list[tuple[str, Pair]]:
+    """A calibrator beside the global one it does worst against, by name, wherever there is one."""
+    best: dict[Place, tuple[str, Pair]] = {}
+    for other in grid.calibrators():
+        if other == mine or not ALL[other].is_global:
+            continue
+        for pair in compared(grid, mine, other):
+            if pair.place not in best or pair.worse_by > best[pair.place][1].worse_by:
+                best[pair.place] = other, pair
+    return list(best.values())
+
+
 def common_means(grid: Grid, names: Sequence[str]) -> dict[Place, dict[str, float]]:
     """The means of several calibrators wherever all of them have a whole run in common."""
     means = {}

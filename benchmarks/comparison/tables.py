@@ -12,12 +12,21 @@ from caltree.paper.render import Table
 from caltree.paper.store import Store
 
 from .calibrators import ALL
-from .grid import SIGNIFICANCE, Grid, Pair, common_means, compared, mean, read
+from .grid import (
+    SIGNIFICANCE,
+    Grid,
+    Pair,
+    against_best_global,
+    common_means,
+    compared,
+    mean,
+    read,
+)
 
 OURS = ("tree", "forest")
 """The calibrators that are compared with all others."""
-WORSE_THAN_NONE = 0.01
-"""By which part of its mean a calibrator may be worse than none before it is listed."""
+WORSE_THAN_OTHERS = 0.01
+"""By which part of another's mean a calibrator may be worse before it is listed."""
 
 _PLACES = "A cell is a data set and a learner; it counts with the runs of which both have all folds"
 
@@ -62,6 +71,40 @@ def cells_table(store: Store, measure: str = "rmse", runs: int | None = None) ->
     note = "Means over the folds that each calibrator has; “folds” says how many that is."
     header = ["data set", "learner", "classes", "folds", *names]
     return [Table(f"{_title(measure)} of every cell", header, rows, note)]
+
+
+def hindsight_table(
+    store: Store, measure: str = "rmse", runs: int | None = None, names: Sequence[str] = OURS
+) -> list[Table]:
+    """Where calibrators are worse than the global one that turned out to be the best there.
+
+    Nobody could have chosen that one beforehand: it is a bound on what can be lost, cell by cell.
+
+    Parameters
+    ----------
+    store, measure, runs
+        As for `all_tables`.
+    names : sequence of str
+        The calibrators that are judged.
+    """
+    grid = read(store, measure, runs)
+    rows, counts = [], []
+    for mine in names:
+        found = against_best_global(grid, mine)
+        worse = [(other, pair) for other, pair in found if pair.worse_by > WORSE_THAN_OTHERS]
+        counts.append(f"{mine} {len(worse)} of {len(found)}")
+        rows += [
+            [mine, *pair.place, f"{pair.worse_by:+.1%}", other, *_in_columns(pair)]
+            for other, pair in worse
+        ]
+    header = ["calibrator", "data set", "learner", "worse by", "than", f"its {_title(measure)}"]
+    header += ["the other's", "p", "runs"]
+    rivals = [name for name in grid.calibrators() if ALL[name].is_global]
+    note = (
+        f"Cells: {', '.join(counts)}. The best, with hindsight, of {', '.join(rivals)}. {_PLACES}."
+    )
+    title = f"More than {WORSE_THAN_OTHERS:.0%} worse than the best global calibrator of the cell"
+    return [Table(f"{title}, by {_title(measure)}", header, rows, note)]
 
 
 def _there(store: Store, grid: Grid) -> Table:
@@ -149,14 +192,14 @@ def _worse_than_none(grid: Grid, ours: Sequence[str], measure: str) -> Table:
         [mine, *pair.place, f"{pair.worse_by:+.1%}", *_in_columns(pair)]
         for mine in ours
         for pair in compared(grid, mine, "none")
-        if pair.worse_by > WORSE_THAN_NONE
+        if pair.worse_by > WORSE_THAN_OTHERS
     ]
     header = ["calibrator", "data set", "learner", "worse by", f"its {_title(measure)}"]
     header += ["none's", "p", "runs"]
     n_cells = {mine: len(compared(grid, mine, "none")) for mine in ours}
     note = "Of the cells that have both: "
     note += ", ".join(f"{n} of {mine}" for mine, n in n_cells.items()) + f". {_PLACES}."
-    return Table(f"More than {WORSE_THAN_NONE:.0%} worse than no calibration", header, rows, note)
+    return Table(f"More than {WORSE_THAN_OTHERS:.0%} worse than no calibration", header, rows, note)
 
 
 def _others(grid: Grid, mine: str) -> list[str]:

@@ -1,11 +1,14 @@
 """The tables of the benchmark of accuracy."""
 
 import math
+from importlib.util import find_spec
 
 import pytest
+from threadpoolctl import threadpool_limits
 
-from benchmarks.comparison import grid, tables, work
+from benchmarks.comparison import calibrators, grid, tables, work
 from caltree.paper.store import Cell, Shape
+from tests.support.trees import make_rows
 
 MEANS = {
     "vote": {"none": 0.30, "platt": 0.25, "mcgrad": 0.10, "tree": 0.25},
@@ -94,6 +97,44 @@ def test_losses_and_what_is_worse_than_none(store):
     ]
 
 
+def test_worse_than_the_best_global_calibrator_with_hindsight(store):
+    [table] = tables.hindsight_table(store, "rmse")
+    # On vote platt is the best and the tree as good; mcgrad, better still, is not global.
+    assert [list(row) for row in table.rows] == [
+        ["tree", "vowel", "svm", "+5.0%", "none", "0.2120", "0.2020", "1.2e-06", 2]
+    ]
+    assert table.title.endswith("best global calibrator of the cell, by RMSE")
+    assert (
+        "Cells: tree 1 of 2, forest 0 of 0. The best, with hindsight, of none, platt" in table.note
+    )
+    # A global calibrator is judged by the others.
+    [table] = tables.hindsight_table(store, "rmse", 1, ["platt", "none"])
+    assert [list(row)[:5] for row in table.rows] == [
+        ["platt", "vowel", "svm", "+49.5%", "none"],
+        ["none", "vote", "svm", "+19.8%", "platt"],
+    ]
+
+
+def test_global_calibrators_do_not_look_at_attributes():
+    found = [name for name, entry in calibrators.ALL.items() if entry.is_global]
+    assert found == [
+        "none",
+        "platt",
+        "isotonic",
+        "temperature",
+        "beta",
+        "venn_abers",
+        "logistic",
+        "spline",
+    ]
+    _, y, scores = make_rows(60)
+    for name in found:
+        if all(map(find_spec, calibrators.ALL[name].modules)):
+            with threadpool_limits(1):
+                made = calibrators.ALL[name].make(0).fit(None, y, scores)
+                assert made.predict_proba(None, scores).shape == (60, 2)
+
+
 def test_an_auc_is_compared_by_what_it_lacks_to_1(store):
     cells = [Cell("vote", "naive_bayes", 0, fold) for fold in range(5)]
     for cell in cells:
@@ -137,5 +178,9 @@ def test_tables_are_printed_and_nothing_to_show_is_no_error(run, store):
     assert "| platt | 1 | 1 | 0 | 100% | 2 | 0 |" in said
     cells = run("table", *given, "--cells", "--runs", "2").out
     assert "| vowel | svm | 11 | 10 | 0.2020 | 0.3020 |  | 0.2120 |" in cells
+    best = run("table", *given, "--against-best").out
+    assert "| tree | vowel | svm | +5.0% | none |" in best and best.count("**") == 2
+    best = run("table", *given, "--against-best", "platt", "--measure", "rmse", "--runs", "2").out
+    assert "Cells: platt 1 of 2." in best
     run("forget", *given, "--calibrators", "none,platt,mcgrad,tree")
     assert "No significant losses" in run("table", *given, "--measure", "log_loss").out
