@@ -1,4 +1,4 @@
-"""Properties of every calibrator: trees, Platt scaling, isotonic regression and none at all."""
+"""Properties of every calibrator: trees, one curve for all rows, and none at all."""
 
 import json
 import pickle
@@ -14,15 +14,17 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from caltree import (
+    BetaScaling,
     CalibrationTree,
     IdentityCalibrator,
     IsotonicScaling,
     PlattScaling,
     PublishedCalibrationTree,
+    TemperatureScaling,
 )
 from caltree._base import Calibrator
+from caltree._global_base import GlobalCalibrator
 from caltree._model_base import AttributeCalibrator
-from caltree.scaling import _GlobalCalibrator
 
 from .support.trees import (
     assert_probabilities,
@@ -39,15 +41,17 @@ CALIBRATORS = {
     "small boosted tree": fixed_boosted_tree(max_depth=2),
     "published tree": PublishedCalibrationTree(),
     "Platt": PlattScaling(),
+    "temperature": TemperatureScaling(),
+    "beta": BetaScaling(),
     "isotonic": IsotonicScaling(),
     "identity": IdentityCalibrator(),
 }
-GLOBAL = ["Platt", "isotonic", "identity"]
+GLOBAL = ["Platt", "temperature", "beta", "isotonic", "identity"]
 # Cross-validation deals rows into folds in their order and class by class, so that another order
 # of rows or classes, or a row given twice, makes other folds. The other calibrators have none.
 WITHOUT_FOLDS = ["small tree", "small boosted tree", *GLOBAL]
 # These correct what the scores say; margins say nothing yet.
-SHRUNKEN = ["tree", "small tree"]
+SHRUNKEN = ["tree", "small tree", "beta"]
 # These look at both columns of two classes.
 PUBLISHED = ["boosted tree", "small boosted tree", "published tree"]
 every = pytest.mark.parametrize("name", CALIBRATORS)
@@ -212,8 +216,9 @@ def test_logits_say_the_same_as_probabilities(name, score_type):
 def test_the_weaker_the_penalty_the_less_it_matters_that_margins_are_no_logits(name, score_type):
     second = SCORES[:, 1]
     differences = []
+    always = {"do_no_harm": False} if "do_no_harm" in CALIBRATORS[name].get_params() else {}
     for penalty in (20.0, 1.0, 0.05, 1e-3, 1e-6):
-        params = {"l2_regularization": penalty, "do_no_harm": False}
+        params = {"l2_regularization": penalty, **always}
         model = fitted(name, X, Y, logit(second), score_type=score_type, **params)
         assert model.score_type_ == "margin"
         other = fitted(name, X, Y, second, **params).predict_proba(X, second)
@@ -454,9 +459,17 @@ def test_the_file_of_another_calibrator_says_what_reads_it(name, tmp_path):
 
 
 def test_the_bases_leave_to_the_calibrators_what_differs():
-    base, scaling, local = Calibrator(), _GlobalCalibrator(), AttributeCalibrator()
+    base, scaling, local = Calibrator(), GlobalCalibrator(), AttributeCalibrator()
     known = [base._check_parameters, base._state, partial(base._restore, {})]
     known += [partial(scaling.fit, X, Y, SCORES), partial(scaling._calibrate, SCORES)]
-    for ask in (*known, local._chosen_parameters, partial(local._restore_chosen, {})):
+    for ask in (*known, partial(local._fit, X, None)):
         with pytest.raises(NotImplementedError):
             ask()
+
+
+def test_without_a_choice_nothing_is_kept_of_it():
+    local = AttributeCalibrator()
+    assert local._chosen_parameters() == {}
+    local._restore_chosen({})
+    with pytest.raises(ValueError, match="chosen of a stored calibrator must be empty"):
+        local._restore_chosen({"ccp_alpha": 0.1})

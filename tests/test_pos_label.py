@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from caltree import (
+    BetaScaling,
     CalibratedClassifier,
     CalibrationForest,
     CalibrationTree,
@@ -19,6 +20,7 @@ from caltree import (
     IsotonicScaling,
     PlattScaling,
     PublishedCalibrationTree,
+    TemperatureScaling,
 )
 from caltree.metrics import brier_score, brier_split, expected_calibration_error, log_loss, rmse
 from caltree.plot import ReliabilityDisplay
@@ -29,6 +31,8 @@ CALIBRATORS = [
     CalibrationForest(n_estimators=10, random_state=0),
     PublishedCalibrationTree(boosting_iterations=3),
     PlattScaling(),
+    TemperatureScaling(),
+    BetaScaling(),
     IsotonicScaling(),
     IdentityCalibrator(),
 ]

@@ -8,7 +8,13 @@ from scipy.special import expit, logit, softmax
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
-from caltree import IdentityCalibrator, IsotonicScaling, PlattScaling
+from caltree import (
+    BetaScaling,
+    IdentityCalibrator,
+    IsotonicScaling,
+    PlattScaling,
+    TemperatureScaling,
+)
 
 from .support.trees import assert_probabilities, make_rows
 
@@ -332,7 +338,8 @@ def test_several_classifiers_are_averaged(score_type):
     if score_type == "logit":
         first, second = 5 * first - 2, 3 * second
     both, mean = np.hstack([first, second]), (first + second) / 2
-    for model in (IdentityCalibrator(), PlattScaling(), IsotonicScaling()):
+    scalings = PlattScaling(), TemperatureScaling(), BetaScaling(), IsotonicScaling()
+    for model in (IdentityCalibrator(), *scalings):
         expected = model.fit(None, y, mean).predict_proba(None, mean)
         answers = model.fit(None, y, both).predict_proba(None, both)
         np.testing.assert_allclose(answers, expected, rtol=0, atol=1e-12)
@@ -342,7 +349,13 @@ def test_several_classifiers_are_averaged(score_type):
 
 STORED = {
     cls: cls().fit(None, [0, 0, 1, 1], [0.1, 0.2, 0.3, 0.9]).to_dict()
-    for cls in (PlattScaling, IsotonicScaling, IdentityCalibrator)
+    for cls in (
+        PlattScaling,
+        TemperatureScaling,
+        BetaScaling,
+        IsotonicScaling,
+        IdentityCalibrator,
+    )
 }
 assert STORED[IsotonicScaling]["thresholds"] == [[0.1, 0.2, 0.3, 0.9]]  # four others replace them
 GONE = object()
@@ -361,6 +374,19 @@ BAD_STATES = [
         for key in ("slopes", "intercepts")
         for bad in (1.0, [], [NAN], [INFINITY], [-1e201], ["1"], [True], [1.0, 2.0], [[1.0]], {})
     ],
+    *[
+        (TemperatureScaling, "slope", bad)
+        for bad in ("1", [1.0], {}, True, NAN, INFINITY, 1e201, -1e201, 10**400)
+    ],
+    *[
+        (BetaScaling, "intercepts", bad)
+        for bad in (1.0, [], [NAN], [1e201], ["1"], [True], [1.0, 2.0], [[1.0]], {})
+    ],
+    *[
+        (BetaScaling, "slopes", [bad])
+        for bad in (1.0, [], [1.0], [1.0] * 3, [NAN, 1.0], [1.0, -1e201], ["1", 1.0], [[1.0, 1.0]])
+    ],
+    *[(BetaScaling, "slopes", bad) for bad in (1.0, [], [[1.0, 1.0]] * 2, {})],
     *[
         (IsotonicScaling, key, bad)
         for key in ("thresholds", "values")

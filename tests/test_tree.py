@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import expit, softmax
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import StratifiedKFold
@@ -191,8 +192,8 @@ def test_certainty_that_is_right_stays_almost_certain(make):
 
 def test_parameters_are_kept_as_given():
     params = {
-        "criterion": "gain_ratio",
         "l2_regularization": 0.5,
+        "monotone": False,
         "scoring": "log_loss",
         "path_averaging": False,
         "do_no_harm": False,
@@ -201,8 +202,9 @@ def test_parameters_are_kept_as_given():
         "min_samples_split": 20,
         "min_samples_leaf": 3,
         "max_depth": 4,
+        "max_leaf_nodes": 7,
+        "kept_gain": 0.5,
         "cv": StratifiedKFold(3),
-        "ccp_alpha": 0.1,
         "score_type": "logit",
         "pos_label": "yes",
         "categorical_features": [1],
@@ -263,9 +265,8 @@ def test_fitted_attributes():
     assert tree.feature_names_in_.tolist() == list(frame.columns)
     assert tree.score_type_ == "probability"
     names = [candidate.name for candidate in tree.selection_.candidates]
-    assert (names[:2], names[-1]) == (["uncalibrated", "global"], "pruned tree")
+    assert names[:4] == ["uncalibrated", "global", "2 regions", "4 regions"]
     assert tree.selection_.chosen == "local"
-    assert tree.criterion_ in ("residual", "gain_ratio")
     assert tree.feature_importances_.shape == (6,)
 
 
@@ -283,11 +284,10 @@ def test_fitting_again_forgets_what_was(before, after):
     assert not hasattr(tree, "feature_names_in_")
     assert vars(tree).keys() == vars(fresh).keys()
     assert tree.n_features_in_ == 3 and tree.classes_.tolist() == [0, 1, 2]
-    assert tree.ccp_path_ is None and tree.ccp_alpha_ is None and tree.selection_ is None
+    assert tree.selection_ is None
     if isinstance(tree, PublishedCalibrationTree):
+        assert tree.ccp_path_ is None and tree.ccp_alpha_ is None
         assert tree.boosting_rmse_ is None and tree.boosting_iterations_ == 3
-    else:
-        assert tree.criterion_ == "residual"
     assert same_tree(tree, fresh)
 
 
@@ -324,14 +324,10 @@ def test_a_pickle_is_read_by_another_process(tmp_path, n_classes):
 
 
 def everything(tree):
-    rmse = getattr(tree, "boosting_rmse_", None)
-    return [
-        tree.selection_,
-        tree.to_dict()["chosen"],
-        None if rmse is None else rmse.tolist(),
-        [part.tolist() for part in tree.ccp_path_],
-        tree.model_.to_dict(),
-    ]
+    found = [tree.selection_, tree.to_dict()["chosen"], tree.model_.to_dict()]
+    if isinstance(tree, PublishedCalibrationTree):
+        found += [part.tolist() for part in (tree.boosting_rmse_, *tree.ccp_path_)]
+    return found
 
 
 @both_engines
@@ -436,21 +432,15 @@ def test_min_samples_leaf_is_obeyed(least, rows, make):
     assert np.bincount(tree.apply(X))[np.unique(tree.apply(X))].min() >= least
 
 
-# What a leaf must gain in mean squared error, or in mean deviance.
-STRENGTHS = {
-    fixed_boosted_tree: [0.0, 1e-6, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 1.0],
-    fixed_tree: [0.0, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 1.0, 100.0],
-}
-
-
-@pytest.mark.parametrize("make", STRENGTHS, ids=["boosted", "shrunken"])
-def test_stronger_pruning_leaves_fewer_leaves(rows, make):
+def test_stronger_pruning_leaves_fewer_leaves(rows):
     X, y, scores = rows
 
     def fit(alpha):
-        return make(ccp_alpha=alpha).fit(X, y, scores)
+        return fixed_boosted_tree(ccp_alpha=alpha).fit(X, y, scores)
 
-    leaves = [fit(alpha).get_n_leaves() for alpha in STRENGTHS[make]]
+    # What a leaf must gain in mean squared error.
+    strengths = [0.0, 1e-6, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 1.0]
+    leaves = [fit(alpha).get_n_leaves() for alpha in strengths]
     assert leaves == sorted(leaves, reverse=True)
     assert len(set(leaves)) > 4 and leaves[-1] == 1
     grown, chosen = fit(None), fit("cv")
@@ -458,25 +448,49 @@ def test_stronger_pruning_leaves_fewer_leaves(rows, make):
     assert chosen.get_n_leaves() == fit(chosen.ccp_alpha_).get_n_leaves()
 
 
+def test_fewer_leaves_are_obeyed(rows):
+    X, y, scores = rows
+    limits = [2, 3, 4, 8, 13, None]
+    leaves = [fixed_tree(max_leaf_nodes=limit).fit(X, y, scores).get_n_leaves() for limit in limits]
+    assert leaves == sorted(leaves) and len(set(leaves)) > 4
+    assert all(count <= limit for count, limit in zip(leaves[:-1], limits[:-1], strict=True))
+
+
+def test_a_smaller_share_of_the_gain_leaves_fewer_leaves():
+    # What is wrong with the scores changes gradually: the more leaves, the better.
+    rng = np.random.default_rng(0)
+    X, odds = rng.standard_normal((3000, 3)), rng.standard_normal(3000)
+    y, scores = rng.random(3000) < expit(odds + X[:, 0] + X[:, 1]), expit(odds)
+    for averaging in (False, True):
+        params = {"path_averaging": averaging, "do_no_harm": False}
+        leaves = [
+            CalibrationTree(kept_gain=share, **params).fit(X, y, scores).get_n_leaves()
+            for share in (0.01, 0.5, 0.8, 0.95, 1.0)
+        ]
+        assert leaves == sorted(leaves) and leaves[0] < leaves[-1]
+        # What is not cut back at all has at least as many.
+        grown = CalibrationTree(kept_gain=None, **params).fit(X, y, scores)
+        assert leaves[-1] <= grown.get_n_leaves() <= 64
+
+
 @pytest.mark.parametrize(
-    ("make", "strength"),
-    [(fixed_boosted_tree, 3e-4), (fixed_tree, 3e-3)],
+    ("make", "fewer"),
+    [(fixed_boosted_tree, {"ccp_alpha": 3e-4}), (fixed_tree, {"max_leaf_nodes": 6})],
     ids=["boosted", "shrunken"],
 )
-def test_pruning_never_adds_a_split(rows, make, strength):
+def test_pruning_never_adds_a_split(rows, make, fewer):
     X, y, scores = rows
     grown = make().fit(X, y, scores)
-    pruned = make(ccp_alpha=strength).fit(X, y, scores)
+    pruned = make(**fewer).fit(X, y, scores)
     assert 1 < pruned.get_n_leaves() < grown.get_n_leaves()
     leaf_of = {}
     for fine, coarse in zip(grown.apply(X), pruned.apply(X), strict=True):
         assert leaf_of.setdefault(fine, coarse) == coarse
 
 
-@both_engines
-def test_the_best_strength_is_chosen(rows, make):
+def test_the_best_strength_is_chosen(rows):
     X, y, scores = rows
-    tree = make().fit(X, y, scores)
+    tree = boosted_tree().fit(X, y, scores)
     strengths, rmse = tree.ccp_path_
     assert len(strengths) == len(rmse) > 1
     assert tree.ccp_alpha_ == strengths[rmse == rmse.min()].max()
@@ -486,18 +500,6 @@ def test_the_best_iteration_is_chosen(rows):
     X, y, scores = rows
     tree = boosted_tree().fit(X, y, scores)
     assert 0 < tree.boosting_iterations_ == np.argmin(tree.boosting_rmse_)
-
-
-def test_the_better_criterion_is_chosen(rows):
-    X, y, scores = rows
-    losses = {
-        criterion: CalibrationTree(criterion=criterion).fit(X, y, scores).ccp_path_[1].min()
-        for criterion in ("residual", "gain_ratio")
-    }
-    tree = CalibrationTree().fit(X, y, scores)
-    assert len(set(losses.values())) == 2
-    assert tree.criterion_ == min(losses, key=losses.get)
-    assert tree.ccp_path_[1].min() == losses[tree.criterion_]
 
 
 def test_max_boosting_iterations_is_obeyed(rows):
@@ -533,18 +535,65 @@ def test_the_tree_helps_where_the_classifier_is_wrong_by_region(rows, make):
     assert at_the_root < before
 
 
-@pytest.mark.parametrize("criterion", ["residual", "gain_ratio"])
-@pytest.mark.parametrize("max_depth", [0, 1, 2])
-def test_histograms_give_the_exact_tree_where_every_value_has_a_bin(criterion, max_depth):
+def rows_of_few_values(n_classes, constant=()):
+    """Attributes of few values, and scores of which some classes may have but one."""
     rng = np.random.default_rng(0)
-    X, scores = np.round(rng.standard_normal((2000, 3))), rng.random(2000)
-    y = (rng.random(2000) < np.where(X[:, 0] > 0, scores / 2, scores)).astype(int)
+    X = np.round(rng.standard_normal((2000, 3)))
+    logits = rng.standard_normal((2000, n_classes))
+    logits[:, list(constant)] = 0.7
+    truth = np.where(X[:, :1] > 0, 0.3 * logits, logits)
+    truth[:, 0] += X[:, 1]
+    y = np.argmax(truth + rng.gumbel(size=truth.shape), axis=1)
+    scores = softmax(logits, axis=1) if not constant else logits
+    return X, y, scores
+
+
+SOME_SCORES = {
+    "two classes": (2, (), {}),
+    "three classes": (3, (), {}),
+    "margins": (3, (), {"score_type": "margin"}),
+    "a class of constant scores": (3, (2,), {"score_type": "margin"}),
+    "constant scores": (2, (0, 1), {"score_type": "logit"}),
+}
+
+
+@pytest.mark.parametrize("max_depth", [0, 1, 2, None])
+@pytest.mark.parametrize("kind", SOME_SCORES)
+def test_histograms_give_the_exact_tree_where_every_value_has_a_bin(kind, max_depth):
+    n_classes, constant, params = SOME_SCORES[kind]
+    X, y, scores = rows_of_few_values(n_classes, constant)
     exact, hist = (
-        fixed_tree(criterion=criterion, max_depth=max_depth, tree_method=method).fit(X, y, scores)
+        fixed_tree(max_depth=max_depth, tree_method=method, **params).fit(X, y, scores)
         for method in ("exact", "hist")
     )
-    assert np.array_equal(exact.model_.attribute, hist.model_.attribute)
-    assert np.array_equal(exact.model_.n_rows, hist.model_.n_rows)
+    if max_depth is None:
+        assert exact.get_n_leaves() == hist.get_n_leaves() > 3
+    else:
+        assert np.array_equal(exact.model_.attribute, hist.model_.attribute)
+        assert np.array_equal(exact.model_.n_rows, hist.model_.n_rows)
     np.testing.assert_allclose(
-        hist.predict_proba(X, scores), exact.predict_proba(X, scores), rtol=0, atol=1e-12
+        hist.predict_proba(X, scores), exact.predict_proba(X, scores), rtol=0, atol=1e-9
     )
+
+
+@pytest.mark.parametrize("scoring", ["rmse", "log_loss"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_histograms_choose_as_the_exact_tree_where_every_value_has_a_bin(n_classes, scoring):
+    X, y, scores = rows_of_few_values(n_classes)
+    cv = list(StratifiedKFold(4).split(X, y))
+    exact, hist = (
+        CalibrationTree(cv=cv, scoring=scoring, tree_method=method).fit(X, y, scores)
+        for method in ("exact", "hist")
+    )
+    assert exact.selection_.chosen == hist.selection_.chosen == "local"
+    assert exact.get_n_leaves() == hist.get_n_leaves() > 2
+    for one, other in zip(exact.selection_.candidates, hist.selection_.candidates, strict=True):
+        assert one.name == other.name
+        # What held-out rows are predicted is of single precision.
+        assert one.loss == pytest.approx(other.loss, abs=1e-6)
+    np.testing.assert_allclose(
+        exact.feature_importances_, hist.feature_importances_, rtol=0, atol=1e-3
+    )
+    # Of the weights, that of the uncalibrated probabilities is one of 128.
+    found, expected = (tree.predict_proba(X, scores) for tree in (hist, exact))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1 / 64)

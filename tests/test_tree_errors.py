@@ -199,11 +199,11 @@ BAD_PARAMS = [
         [0, 0.1, 2.5, None, *NO_COUNT],
         "min_samples_leaf must be a whole number from 1",
     ),
-    ("ccp_alpha", NO_SIZE, "ccp_alpha must be 'cv', None or a finite number of at least 0"),
+    ("max_leaf_nodes", [0, 1, *NO_COUNT], "max_leaf_nodes must be None or a whole number from 2"),
     (
-        "criterion",
-        [None, True, "gini", 1, []],
-        "criterion must be one of 'cv', 'residual', 'gain_ratio'",
+        "kept_gain",
+        [0, 0.0, 1.5, *NO_SIZE],
+        "kept_gain must be None or a number above 0 and up to 1",
     ),
     (
         "tree_method",

@@ -13,6 +13,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 
 from caltree import (
+    BetaScaling,
     CalibratedClassifier,
     CalibrationForest,
     CalibrationTree,
@@ -20,6 +21,7 @@ from caltree import (
     IsotonicScaling,
     PlattScaling,
     PublishedCalibrationTree,
+    TemperatureScaling,
 )
 
 from .support.marks import new_values
@@ -76,8 +78,7 @@ WAYS = {
     "boosted, pruned": boosted_tree(boosting_iterations=1, ccp_alpha=0.01),
     "published": PublishedCalibrationTree(boosting_iterations=2, ccp_alpha=0.0),
     "grown": fixed_tree(),
-    "pruned": fixed_tree(ccp_alpha=0.02, scoring="log_loss"),
-    "by gain ratio": fixed_tree(criterion="gain_ratio"),
+    "cut back": fixed_tree(max_leaf_nodes=3, scoring="log_loss"),
 }
 quick = settings(max_examples=40, deadline=None, derandomize=True)
 
@@ -137,15 +138,15 @@ def fit_in_given_folds(seed, **params):
     return trees
 
 
-@pytest.mark.parametrize("criterion", ["residual", "gain_ratio", "cv"])
+@pytest.mark.parametrize("averaging", [False, True])
 @pytest.mark.parametrize("seed", range(6))
-def test_a_weight_counts_rows_in_given_folds(criterion, seed):
+def test_a_weight_counts_rows_in_given_folds(averaging, seed):
     (weighted, one), (repeated, other) = fit_in_given_folds(
-        seed, criterion=criterion, do_no_harm=False
+        seed, path_averaging=averaging, do_no_harm=False
     )
-    assert weighted.criterion_ == repeated.criterion_
-    for found, expected in zip(weighted.ccp_path_, repeated.ccp_path_, strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-7, atol=0)
+    assert weighted.get_n_leaves() == repeated.get_n_leaves()
+    importances = weighted.feature_importances_, repeated.feature_importances_
+    np.testing.assert_allclose(*importances, rtol=0, atol=1e-7)
     np.testing.assert_allclose(one, other, rtol=0, atol=1e-9)
 
 
@@ -255,6 +256,8 @@ EVERY = {
     "published": PublishedCalibrationTree(max_boosting_iterations=5),
     "forest": CalibrationForest(4, random_state=0),
     "platt": PlattScaling(),
+    "temperature": TemperatureScaling(),
+    "beta": BetaScaling(),
     "isotonic": IsotonicScaling(),
     "identity": IdentityCalibrator(),
 }

@@ -8,12 +8,14 @@ from importlib.util import find_spec
 from typing import Any
 
 from caltree import (
+    BetaScaling,
     CalibrationForest,
     CalibrationTree,
     IdentityCalibrator,
     IsotonicScaling,
     PlattScaling,
     PublishedCalibrationTree,
+    TemperatureScaling,
 )
 
 from . import peers
@@ -42,6 +44,8 @@ CALIBRATORS: Mapping[str, Entry] = {
     "platt": Entry(lambda seed: PlattScaling(), is_global=True),
     "isotonic": Entry(lambda seed: IsotonicScaling(), is_global=True),
     "temperature": Entry(lambda seed: peers.TemperatureScaling(), is_global=True),
+    "our_temperature": Entry(lambda seed: TemperatureScaling(), is_global=True),
+    "our_beta": Entry(lambda seed: BetaScaling(), is_global=True),
     "beta": Entry(lambda seed: peers.BetaCalibration(), ("betacal",), is_global=True),
     "venn_abers": Entry(lambda seed: peers.VennAbers(), ("venn_abers",), is_global=True),
     # probmetrics imports numba but does not ask for it.
@@ -63,8 +67,9 @@ RETRAINED: Mapping[str, Entry] = {
 """Those that train the learner again; the time that takes is part of theirs."""
 
 VARIANTS: Mapping[str, Entry] = {
-    "tree_residual": Entry(lambda seed: CalibrationTree(criterion="residual")),
-    "tree_gain_ratio": Entry(lambda seed: CalibrationTree(criterion="gain_ratio")),
+    "tree_large": Entry(lambda seed: CalibrationTree(max_leaf_nodes=None, kept_gain=1.0)),
+    "tree_half": Entry(lambda seed: CalibrationTree(max_leaf_nodes=32)),
+    "tree_free": Entry(lambda seed: CalibrationTree(monotone=False)),
     "tree_leaves": Entry(lambda seed: CalibrationTree(path_averaging=False)),
     "tree_always": Entry(lambda seed: CalibrationTree(do_no_harm=False)),
     "tree_stiff": Entry(lambda seed: CalibrationTree(l2_regularization=1.0)),

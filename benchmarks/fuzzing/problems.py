@@ -15,12 +15,14 @@ from scipy.special import logit
 from sklearn.model_selection import KFold
 
 from caltree import (
+    BetaScaling,
     CalibrationForest,
     CalibrationTree,
     IdentityCalibrator,
     IsotonicScaling,
     PlattScaling,
     PublishedCalibrationTree,
+    TemperatureScaling,
 )
 
 Random: TypeAlias = np.random.Generator
@@ -50,7 +52,6 @@ OF_ATTRIBUTES: dict[str, Draw] = {
 OF_TREES: dict[str, Draw] = {
     "min_samples_split": one_of(2, 4, 16),
     "cv": one_of(2, 2, 3, 5, KFold(2), KFold(3, shuffle=True, random_state=0)),
-    "ccp_alpha": one_of("cv", "cv", None, 0.0, 0.01, 1e300),
 }
 OF_SHRUNKEN: dict[str, Draw] = {
     "l2_regularization": one_of(0.05, 0.05, 1e-9, 1e9),
@@ -64,13 +65,16 @@ PARAMETERS: dict[type, dict[str, Draw]] = {
         **OF_ATTRIBUTES,
         **OF_TREES,
         **OF_SHRUNKEN,
-        "criterion": one_of("cv", "residual", "gain_ratio"),
+        "max_leaf_nodes": one_of(64, None, 2, 3),
+        "kept_gain": one_of(0.95, None, 1.0, 1e-300),
         "path_averaging": one_of(True, False),
+        "monotone": one_of("auto", "auto", False),
         "tree_method": one_of("exact", "hist", "hist"),
     },
     PublishedCalibrationTree: {
         **OF_ATTRIBUTES,
         **OF_TREES,
+        "ccp_alpha": one_of("cv", "cv", None, 0.0, 0.01, 1e300),
         "boosting_iterations": one_of("cv", 1, 3),
         "max_boosting_iterations": one_of(2, 10),
         "constant_scores": one_of("ignore", "frequencies"),
@@ -82,19 +86,29 @@ PARAMETERS: dict[type, dict[str, Draw]] = {
         "max_features": one_of(1.0, 0.5, 1),
     },
     PlattScaling: SHARED,
+    TemperatureScaling: SHARED,
+    BetaScaling: {**SHARED, "l2_regularization": OF_SHRUNKEN["l2_regularization"]},
     IsotonicScaling: SHARED,
     IdentityCalibrator: SHARED,
 }
 # These look at the scores alone.
-GLOBAL = (PlattScaling, IsotonicScaling, IdentityCalibrator)
+GLOBAL = (
+    PlattScaling,
+    TemperatureScaling,
+    BetaScaling,
+    IsotonicScaling,
+    IdentityCalibrator,
+)
 # Never left at their defaults, for speed and since a fit must be repeatable.
 ALWAYS = {"cv", "random_state", "n_estimators"}
 # How often each is drawn: those with more to go wrong more often.
 SHARES = {
-    CalibrationTree: 0.5,
+    CalibrationTree: 0.42,
     CalibrationForest: 0.15,
     PublishedCalibrationTree: 0.13,
-    PlattScaling: 0.1,
+    PlattScaling: 0.08,
+    TemperatureScaling: 0.04,
+    BetaScaling: 0.06,
     IsotonicScaling: 0.08,
     IdentityCalibrator: 0.04,
 }

@@ -1,4 +1,4 @@
-// Predicts with a tree or a forest that caltree has saved, in browsers and in Node.
+// Predicts with a tree, a forest or a curve that caltree has saved, in browsers and in Node.
 const SMALLEST = 2 ** -53, FARTHEST = Math.log(2 ** 53 - 1);
 const clip = (x, low, high) => Math.min(Math.max(x, low), high);
 const finite = (s) => clip(s, -1e100, 1e100), logOdds = (p) => Math.log(p / (1 - p));
@@ -9,14 +9,22 @@ const divided = (values, by = sum(values)) => values.map((value) => value / by);
 const softmax = (F, top = Math.max(...F)) => divided(F.map((f) => Math.exp(f - top)));
 const oneAClass = (F) => (F.length > 1 ? F : [0, F[0]]); // a single one is the second of two
 const byClassifier = (s, m) => s.flatMap((_, i) => (i % m === 0 ? [s.slice(i, i + m)] : []));
-function uncalibrated(scores, m, type) { // the scores as probabilities, one a class
+function average(scores, m, type) { // over the classifiers
   const parts = byClassifier(type === "probability" ? scores : scores.map(finite), m);
-  const mean = parts[0].map((_, j) => sum(parts.map((part) => part[j])) / parts.length);
+  return parts[0].map((_, j) => sum(parts.map((part) => part[j])) / parts.length);
+}
+function uncalibrated(scores, m, type) { // the scores as probabilities, one a class
+  const mean = average(scores, m, type);
   if (type !== "probability") return softmax(oneAClass(mean));
   const whole = mean.length > 1 ? mean : [1 - mean[0], mean[0]], total = sum(whole);
   return total === 0 ? whole.fill(1 / m) : divided(whole, Math.abs(total - 1) > 1e-12 ? total : 1);
 }
+const bend = (z) => -Math.abs(z) - 2 * Math.log1p(Math.exp(-Math.abs(z)));
 function regressors(scores, m, type, published) { // the scores as the node models see them
+  const odds = logOddsOf(scores, m, type, published);
+  return published || m > 2 ? odds : [...odds, ...odds.map(bend)];
+}
+function logOddsOf(scores, m, type, published) { // or margins, or logarithms of more classes
   if (type === "margin" || (type === "logit" && published)) return scores.map(finite);
   if (published) return scores.map((p) => logOdds(p === 0 ? 0.00001 : p === 1 ? 0.99999 : p));
   if (type === "logit" && scores.length === 1) return [clip(scores[0], -FARTHEST, FARTHEST)];
@@ -29,8 +37,21 @@ function encoded(value, { categories, fill }) { // itself, a category's code, or
   const code = categories ? categories.map(key).indexOf(key(value)) : Number(value);
   return categories && code < 0 ? fill : code;
 }
-export function load({ format, version, classes, score_type: type, n_scores, pos_label, model }) {
-  if (version !== 1 || !model) throw new Error("this is no tree or forest of version 1");
+function oneClassifier(scores, m, type) { // one score a class, or that of the second of two
+  const mean = average(scores, m, type), [first, second] = mean;
+  return m > 2 || mean.length === 1 ? mean : [type === "probability" ? second : second - first];
+}
+function leaf({ format, classes, slope, slopes, intercepts }) { // a curve as a tree without splits
+  const same = classes.length > 2 ? classes.map(() => [0, slope]) : [[0, slope, 0]];
+  const F = format === "caltree.TemperatureScaling" ? same
+    : format === "caltree.BetaScaling" ? intercepts.map((first, j) => [first, ...slopes[j]]) : null;
+  const whole = { attributes: { columns: [] }, attribute: [-1], roots: [0], weight: [1] };
+  return F && { ...whole, parameters: [F] };
+}
+export function load(stored) {
+  const { format, version, classes, score_type: type, n_scores, pos_label } = stored;
+  const model = stored.model ?? leaf(stored);
+  if (version !== 1 || !model) throw new Error("this is no tree, forest or curve of version 1");
   const { attributes: { columns }, attribute, threshold, parameters, roots } = model;
   const m = classes.length, published = format === "caltree.PublishedCalibrationTree";
   const whole = type === "probability" ? 1 : 0; // the score of the other of two classes is the rest
@@ -45,8 +66,9 @@ export function load({ format, version, classes, score_type: type, n_scores, pos
   return { classes, predictProba(row, given) {
     if (given.length !== n_scores) throw new Error(`give ${n_scores} scores, as in training`);
     const scores = pos_label === classes[0] ? given.map((s) => whole - s) : given;
-    const raw = uncalibrated(scores, m, type), x = regressors(scores, m, type, published);
-    const odds = m > 2 ? raw.map(logarithm) : [0, x.length === 1 ? x[0] : clippedLogOdds(raw[1])];
+    const seen = stored.model ? scores : oneClassifier(scores, m, type);
+    const raw = uncalibrated(scores, m, type), x = regressors(seen, m, type, published);
+    const odds = m > 2 ? raw.map(logarithm) : [0, clippedLogOdds(raw[1])]; // uncalibrated
     const known = columns.map((c, i) => encoded(Array.isArray(row) ? row[i] : row[c.name], c));
     const nodes = roots.flatMap((root) => way(root, [...known, ...x]));
     const score = (j, k, n) => (n === x.length ? x[k] : x[k * m + j]); // all, or those of class j

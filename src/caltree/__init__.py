@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ._calibrators import load
     from .classifier import CalibratedClassifier
+    from .curves import BetaScaling, TemperatureScaling
     from .forest import CalibrationForest
     from .published import PublishedCalibrationTree
     from .scaling import IdentityCalibrator, IsotonicScaling, PlattScaling
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "BetaScaling",
     "CalibratedClassifier",
     "CalibrationForest",
     "CalibrationTree",
@@ -21,12 +23,14 @@ __all__ = [
     "IsotonicScaling",
     "PlattScaling",
     "PublishedCalibrationTree",
+    "TemperatureScaling",
     "__version__",
     "load",
 ]
 
 # Imported when first asked for: the command answers to Ctrl-C before it has imported anything.
 _HOMES = {
+    "BetaScaling": "curves",
     "CalibratedClassifier": "classifier",
     "CalibrationForest": "forest",
     "CalibrationTree": "tree",
@@ -34,6 +38,7 @@ _HOMES = {
     "IsotonicScaling": "scaling",
     "PlattScaling": "scaling",
     "PublishedCalibrationTree": "published",
+    "TemperatureScaling": "curves",
     "load": "_calibrators",
 }
 

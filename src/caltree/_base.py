@@ -195,7 +195,7 @@ class Calibrator(BaseEstimator):
         >>> new = {"X": np.float32([[0], [1]]), "scores": np.float32([[0.5], [0.5]])}
         >>> session.run(["probabilities"], new)[0].round(2)
         array([[0.66, 0.34],
-               [0.04, 0.96]], dtype=float32)
+               [0.02, 0.98]], dtype=float32)
         """
         # Imported here: importing caltree shall not take its time.
         from .export.onnx import to_onnx

@@ -9,6 +9,7 @@ from typing import Any
 from ._base import Calibrator
 from ._fitted import storage
 from ._inputs.parameters import check_choice
+from .curves import BetaScaling, TemperatureScaling
 from .forest import CalibrationForest
 from .published import PublishedCalibrationTree
 from .scaling import IdentityCalibrator, IsotonicScaling, PlattScaling
@@ -20,6 +21,8 @@ SHORTCUTS: dict[str, type[Calibrator]] = {
     "forest": CalibrationForest,
     "isotonic": IsotonicScaling,
     "platt": PlattScaling,
+    "temperature": TemperatureScaling,
+    "beta": BetaScaling,
     "none": IdentityCalibrator,
 }
 _BY_FORMAT = {storage.format_name(kind.__name__): kind for kind in SHORTCUTS.values()}
@@ -44,7 +47,8 @@ def load(path: Any) -> Calibrator:
     -------
     calibrator
         A `CalibrationTree`, `PublishedCalibrationTree`, `CalibrationForest`, `PlattScaling`,
-        `IsotonicScaling` or `IdentityCalibrator`, as the file says.
+        `TemperatureScaling`, `BetaScaling`, `IsotonicScaling` or `IdentityCalibrator`, as the
+        file says.
 
     Examples
     --------

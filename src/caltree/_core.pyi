@@ -80,8 +80,9 @@ class ShrunkenTraining:
         min_samples_leaf: float,
         max_depth: int,
         log_loss: bool,
-        given: Structure | None = None,
+        rising: bool = False,
     ) -> tuple[Structure, FittedNodes]: ...
+    def fit_root(self, penalty: float, temperature_only: bool = False) -> Floats: ...
     def bagged(
         self,
         seed: int,
@@ -100,6 +101,9 @@ class NodeFits:
         parents: Floats,
         n_states: int,
         sees_all: bool,
+        centre: Floats,
+        scale: Floats,
+        corrects_probabilities: bool,
         penalty: float,
         is_root: bool,
         weight: Floats,
@@ -107,6 +111,7 @@ class NodeFits:
         gradient: Floats,
         hessian: Floats,
         noise: float,
+        rising: bool = False,
     ) -> None: ...
     def pending(self) -> Wholes: ...
     def wants_derivatives(self) -> bool: ...
@@ -150,7 +155,6 @@ def histograms(
     scale: Floats,
     per_state: int,
     units: Floats,
-    classes: bool,
     into: Wholes,
 ) -> None: ...
 def best_splits(
@@ -160,16 +164,6 @@ def best_splits(
     n_states: int,
     unit: float,
     penalty: float,
-    min_samples_leaf: float,
-) -> dict[str, Any]: ...
-def best_class_splits(
-    histograms: Wholes,
-    n_bins: Indices,
-    numeric: npt.NDArray[np.uint8],
-    fills: Indices,
-    n_classes: int,
-    unit: float,
-    all_rows: float,
     min_samples_leaf: float,
 ) -> dict[str, Any]: ...
 def route(
@@ -217,9 +211,6 @@ def assemble_tree(
     parameters: Floats,
     held_out: float,
 ) -> tuple[Structure, FittedNodes]: ...
-def inner_nodes(
-    tree: Structure, nodes: FittedNodes, alpha: float | None
-) -> npt.NDArray[np.uint8]: ...
 def folds(labels: Labels, rows: Rows, n_folds: int) -> list[tuple[Rows, Rows]]: ...
 def grow(
     training: Training,
@@ -242,10 +233,22 @@ def fit_models(
     keep_parameters: bool,
 ) -> FittedNodes: ...
 def pruning_sequence(tree: Structure, nodes: FittedNodes) -> tuple[Floats, Floats]: ...
+def pruning_order(
+    tree: Structure, nodes: FittedNodes, least_gain: float = 0.0
+) -> tuple[Floats, Floats]: ...
+def row_counts(tree: Structure) -> Floats: ...
 def collapse_tree(
     tree: Structure,
     nodes: FittedNodes,
-    alpha: float | None,
-    sizes: Floats,
+    rank: Floats,
+    lowest: Floats,
     shares: Floats,
 ) -> dict[str, Any]: ...
+def held_out_gains(
+    tree: Structure,
+    nodes: FittedNodes,
+    rank: Floats,
+    lowest: Floats,
+    shares: Floats,
+    n_attributes: int,
+) -> Floats: ...

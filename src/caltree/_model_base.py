@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -10,8 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._base import Calibrator, FittedRows
 from ._fitted import storage
+from ._fitted.formulas import Formulas, make_formulas
 from ._fitted.json_values import SCORE_KEYS
 from ._fitted.model import WEIGHT_ROUNDING, FittedModel
+from ._fitted.names import printable
 from ._fitted.segments import segment_table
 from ._fitted.selection import Selection
 from ._fitted.text import tree_text
@@ -288,11 +291,12 @@ class AttributeCalibrator(Calibrator):
 
     def _chosen_parameters(self) -> dict[str, Any]:
         """Return the chosen parameters as plain values."""
-        raise NotImplementedError
+        return {}
 
     def _restore_chosen(self, chosen: dict[str, Any]) -> None:
         """Take over the values of `_chosen_parameters`, or raise a ValueError."""
-        raise NotImplementedError
+        if chosen:
+            raise ValueError("chosen of a stored calibrator must be empty")
 
     def _state(self) -> dict[str, Any]:
         return {
@@ -378,30 +382,37 @@ class TreeCalibrator(AttributeCalibrator):
             raise ValueError("a stored tree must have one root, and split on attributes alone")
 
     def to_text(self, *, max_depth: int | None = None, decimals: int = 2) -> str:
-        """The tree in words, with the formulas of the node models in the leaves.
+        """The tree in words: its conditions, its node models, and what a score becomes in a leaf.
 
         The table of `selection_` comes first, if there is one: the candidates, the loss of each on
         held-out rows, and its weight in the probabilities.
 
-        ``F[a] = 0.28 - 0.61 S[a]`` says that the score of class a enters with the slope -0.61; the
-        probabilities are the softmax of the F. The one score of two classes is its log-odds, and
-        slopes of -0.5 and 0.5 without intercepts leave it uncalibrated. With more classes a score
-        is the logarithm of the probability (in a `PublishedCalibrationTree` its log-odds), and a
-        slope of 1 on a class's own score leaves it uncalibrated. The uncalibrated probability of
-        several classifiers together is ``log p[a]``, and the rest corrects it. A node with a
-        weight has that weight in the average over the way from the root to a leaf.
+        Of two classes a node model is one formula: ``logit p = 0.02 + 1.01 logit s``. Here p is the
+        probability of the class that a single column is the score of (`pos_label_`), or else of
+        the second class, and s its score; ``p = s`` changes nothing. A term such as
+        ``- 0.12 ln s(1-s)`` bends the line: with a minus, scores near 0 and 1 are raised against
+        those between. A margin is m, several classifiers have the scores s1, s2, ..., and
+        ``logit mean s`` is the log-odds of their mean.
+
+        Of more classes each has a formula, such as ``ln p[a] = 0.28 + 0.61 ln s[a]``, and all p are
+        divided by their sum; classes that are treated alike share one. A `PublishedCalibrationTree`
+        has ``logit s[a]``.
+
+        A leaf also says what scores become there: ``0.2 -> 0.15``. In an averaged tree that is the
+        average over all nodes on the way, each with its weight, and the score itself.
 
         Parameters
         ----------
         max_depth : int, optional
-            Show this many levels of splits.
+            Show this many levels of conditions.
         decimals : int, default=2
-            Decimals of the coefficients.
+            Decimals of the coefficients, and of probabilities if there are more than two.
 
         Returns
         -------
         str
-            One line a condition.
+            One line a condition. Where splits on one attribute follow each other and the nodes
+            between have no weight, their conditions are merged: ``3 < x <= 5``.
 
         Examples
         --------
@@ -411,23 +422,28 @@ class TreeCalibrator(AttributeCalibrator):
         >>> tree = CalibrationTree().fit(X, y, scores=[0.5] * 60)
         >>> print(tree.to_text())
         Held-out RMSE, and weight (chosen: local):
-            uncalibrated        0.5000
-            global              0.4714
-            regions of 15 rows  0.3365
-            pruned tree         0.3365  1.00
-            average             0.3365
-        |--- x0 <= 0.5  (n=30)
-        |   F[0] =  0.34 - 0.50 S[1]
-        |   F[1] = -0.34 + 0.50 S[1]
-        |--- x0 > 0.5  (n=30)
-        |   F[0] = -1.62 - 0.50 S[1]
-        |   F[1] =  1.62 + 0.50 S[1]
+            uncalibrated  0.5000  0.02
+            global        0.4715
+            2 regions     0.3355  0.98
+            average       0.3355
+        p: probability of 1, s: its score
+        s -> p: what a score becomes in a leaf, averaged over the way by weight (0.02 for the ...
+        |--- x0 <= 0.5  (n=30, weight 0.98): 0.2 -> 0.11, 0.5 -> 0.34, 0.8 -> 0.67
+        |   logit p = -0.68 + logit s
+        |--- x0 > 0.5  (n=30, weight 0.98): 0.2 -> 0.95, 0.5 -> 0.98, 0.8 -> 0.99
+        |   logit p = 4.70 + logit s
         """
         check_is_fitted(self)
         check_depth(max_depth)
         check_count("decimals", decimals, 0)
-        text = tree_text(self.model_, self.classes_.tolist(), max_depth, decimals)
+        text = tree_text(self.formulas(decimals), max_depth)
         return text if self.selection_ is None else f"{self.selection_.to_text()}\n{text}"
+
+    def formulas(self, decimals: int, spell: Callable[[Any], str] = printable) -> Formulas:
+        """The writer of the tree's formulas; `spell` writes the names of classes."""
+        names = [spell(label) for label in self.classes_.tolist()]
+        kind, columns = self._score_kind(), self.score_columns_
+        return make_formulas(self.model_, names, kind, columns, decimals)
 
 
 def fitted_attributes(calibrator: Any) -> Attributes | None:

@@ -55,9 +55,10 @@ class CalibratedClassifier(CalibratedClassifierBase):
     calibrator : str or calibrator, default="tree"
         A calibrator, or short for one with its default parameters: "tree" (`CalibrationTree`),
         "published" (`PublishedCalibrationTree`), "forest" (`CalibrationForest`), "isotonic"
-        (`IsotonicScaling`), "platt" (`PlattScaling`) or "none" (`IdentityCalibrator`, no
-        calibration). Anything else with ``fit(X, y, scores)`` and ``predict_proba(X, scores)``
-        will do. A search may set ``calibrator__max_depth`` and the like in any case.
+        (`IsotonicScaling`), "platt" (`PlattScaling`), "temperature" (`TemperatureScaling`), "beta"
+        (`BetaScaling`) or "none" (`IdentityCalibrator`, no calibration). Anything else with
+        ``fit(X, y, scores)`` and ``predict_proba(X, scores)`` will do. A search may set
+        ``calibrator__max_depth`` and the like in any case.
     cv : int, splitter or iterable of (train, test), default=5
         The folds of the out-of-fold scores. A number of folds is stratified, and keeps `groups`
         together if they are given. Rows that are never tested, as the first ones of a
@@ -144,7 +145,7 @@ class CalibratedClassifier(CalibratedClassifierBase):
     >>> before = log_loss(y_test, model.estimator_.predict_proba(X_test))
     >>> after = log_loss(y_test, model.predict_proba(X_test))
     >>> print(f"{before:.2f} -> {after:.2f}")
-    0.41 -> 0.09
+    0.41 -> 0.10
 
     The calibrator may see columns that the classifier must not: let the classifier choose its own.
 

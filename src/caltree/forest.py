@@ -200,7 +200,7 @@ class CalibrationForest(AttributeCalibrator):
         random_generator(self.random_state)
 
     def _settings(self, dataset: Dataset) -> ForestSettings:
-        n_attributes, n_scores = dataset.matrix.shape[1], dataset.scores.shape[1]
+        n_attributes, n_scores = dataset.matrix.shape[1], dataset.n_plain_scores
         halves = random_generator(self.random_state).randint(0, 2**31, (self.n_estimators, 2))
         high, low = halves.astype(np.int64).T
         return ForestSettings(
@@ -216,13 +216,6 @@ class CalibrationForest(AttributeCalibrator):
             scoring=self.scoring,
             do_no_harm=bool(self.do_no_harm),
         )
-
-    def _chosen_parameters(self) -> dict[str, Any]:
-        return {}
-
-    def _restore_chosen(self, chosen: dict[str, Any]) -> None:
-        if chosen:
-            raise ValueError("chosen of a stored forest must be empty")
 
 
 def count_columns(max_features: float, n_columns: int) -> int:

@@ -21,9 +21,8 @@ from ._inputs.parameters import (
 from ._inputs.scores import SCORE_TYPES
 from ._inputs.training_rows import TrainingRows
 from ._model_base import TreeCalibrator
-from ._training.fit_tree import fit_tree
-from ._training.published import Boosting, PublishedEngine
-from ._training.settings import Settings, depth_limit
+from ._training.published import Boosting, PublishedEngine, fit_published_tree
+from ._training.settings import depth_limit
 
 
 class PublishedCalibrationTree(TreeCalibrator):
@@ -99,8 +98,9 @@ class PublishedCalibrationTree(TreeCalibrator):
     selection_ : None
         The method always calibrates, so that nothing is selected.
     feature_importances_ : ndarray
-        All NaN (not measured), since splits by gain ratio look at classes, not at
-        miscalibration; 0 if nothing is split.
+        The share of every attribute in what the splits gain on held-out rows.
+        All 0 if nothing is split, and NaN (not measured) if the tree is not pruned by
+        cross-validation, so that no rows are held out.
     model_ : FittedModel
         The fitted tree as plain arrays.
     fingerprint_ : Fingerprint
@@ -173,16 +173,15 @@ class PublishedCalibrationTree(TreeCalibrator):
         folds = []
         if self._needs_folds():
             folds = make_folds(self.cv, rows.labels, rows.keep, self.random_state, rows.groups)
-        prunes = self._settings().needs_folds
         engine = PublishedEngine(
-            dataset, folds, self._boosting(), prunes=prunes, n_jobs=self.n_jobs
+            dataset, folds, self._boosting(), prunes=is_cv(self.ccp_alpha), n_jobs=self.n_jobs
         )
-        fitted = fit_tree(engine, self._settings())
+        fitted = fit_published_tree(engine, self.ccp_alpha)
         self.boosting_iterations_ = engine.iterations
         self.boosting_rmse_ = engine.iteration_rmse
-        self.ccp_alpha_, self.ccp_path_ = fitted.ccp_alpha, fitted.ccp_path
+        self.ccp_alpha_, self.ccp_path_ = fitted.pruning.alpha, fitted.pruning.path
         fitted_rows = FittedRows.of(rows, take_fingerprint(rows, dataset.matrix))
-        self._set_fitted(fitted.model, fitted.selection, fitted_rows)
+        self._set_fitted(fitted.model, None, fitted_rows)
 
     def _check_parameters(self) -> None:
         if not is_cv(self.boosting_iterations):
@@ -203,16 +202,7 @@ class PublishedCalibrationTree(TreeCalibrator):
         return "warn"  # the published method uses every attribute
 
     def _needs_folds(self) -> bool:
-        return self._settings().needs_folds or is_cv(self.boosting_iterations)
-
-    def _settings(self) -> Settings:
-        return Settings(
-            criteria=("gain_ratio",),
-            scoring="rmse",
-            ccp_alpha=self.ccp_alpha,
-            path_averaging=False,
-            do_no_harm=False,
-        )
+        return is_cv(self.ccp_alpha) or is_cv(self.boosting_iterations)
 
     def _boosting(self) -> Boosting:
         iterations = self.boosting_iterations

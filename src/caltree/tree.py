@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from ._base import FittedRows, take_fingerprint
-from ._fitted.json_values import is_number
 from ._fitted.selection import SCORINGS
 from ._inputs.folds import make_folds
 from ._inputs.parameters import (
-    check_alpha,
     check_bins,
     check_choice,
     check_count,
@@ -18,78 +16,82 @@ from ._inputs.parameters import (
     check_flag,
     check_jobs,
     check_penalty,
+    check_share,
     check_verbose,
 )
-from ._inputs.scores import SCORE_TYPES
+from ._inputs.scores import SCORE_TYPES, ScoreKind, resolve_monotone
 from ._inputs.training_rows import TrainingRows
 from ._model_base import TreeCalibrator
 from ._running import progress
 from ._training.engine import Engine
 from ._training.exact import ExactEngine
-from ._training.fit_tree import FittedTree, fit_tree
+from ._training.fit_tree import fit_tree
 from ._training.settings import READING, Growth, Settings
 
-CRITERIA = ("residual", "gain_ratio")
 TREE_METHODS = ("auto", "exact", "hist")
 # With more rows, tree_method="auto" grows on histograms.
 _MOST_EXACT_ROWS = 200_000
 
 
 class CalibrationTree(TreeCalibrator):
-    """A tree of logistic models that turns a classifier's scores into probabilities.
+    """A small tree of logistic models that turns a classifier's scores into probabilities.
 
-    The tree splits on the attributes `X`; every leaf has a node model, a small logistic model
-    over the scores, which starts from its parent's. What the classifier gets wrong in one region
-    is put right there, and only there.
+    The tree splits on the attributes `X`; every node has a model, a small logistic model over the
+    scores, which starts from its parent's. What the classifier gets wrong in one region is put
+    right there, and only there. The model of the root, a curve for all rows, is all that is left
+    where regions do not help.
 
     Parameters
     ----------
-    criterion : {"cv", "residual", "gain_ratio"}, default="cv"
-        The quality of a split: the gain in deviance over the node's own model ("residual"), or
-        C4.5's gain ratio, as published. "residual" divides a node in two, with categories grouped
-        and missing values sent where they fit best; "gain_ratio" gives every category a branch
-        and takes a missing value for the mean or the most frequent category. "cv" takes the tree
-        of the lower cross-validated loss.
     l2_regularization : float, default=0.05
-        How strongly node models are held at their parent's, and the root's at the uncalibrated
-        probabilities, in units of a row's variance: the squared distance (scores scaled to
-        deviation 1) times half of this is added to the deviance.
+        How strongly node models are held at their parent's, in units of a row's variance: the
+        squared distance (scores scaled to deviation 1) times half of this is added to the
+        deviance. The slopes of other classes' scores, and of what bends the model of two classes,
+        are held 40 times as fast. The root is held at the best temperature, 8 times the number of
+        classes as fast.
     scoring : {"rmse", "log_loss"}, default="rmse"
         The loss by which everything is chosen.
     path_averaging : bool, default=True
         Average over all nodes on the way from the root to a leaf, the larger and safer ones and
-        the smaller and more special ones: the tree is read with nodes of fewer than 15, 60, 240,
-        ... rows left whole, and pruned, and the probabilities are averaged with the weights that
-        have the lowest cross-validated loss. Otherwise the leaf alone decides.
+        the smaller and more special ones: the tree is read cut back to 1, 2, 4, 8, ... leaves, and
+        the probabilities are averaged with the weights that have the lowest cross-validated loss.
+        Otherwise the leaf alone decides.
+    monotone : bool or "auto", default="auto"
+        In every region, a higher score never gives a lower probability, nor does averaging change
+        that. "auto" is True for one score of two classes, of which alone it can be said. With
+        False, a region may turn scores round.
     do_no_harm : bool, default=True
-        Leave the scores uncalibrated if cross-validation does not show that calibration helps: by
-        two standard errors of the squared error and three of the log loss. Calibrate them
-        globally, by the root's model, if it does not show by one standard error that the tree
-        helps more. Of averages that differ by less than a half, take the one with the larger
-        regions and the larger weight of uncalibrated probabilities. Margins, which are no
-        probabilities, are always calibrated.
+        Leave the scores uncalibrated unless cross-validation shows that calibration helps: by the
+        squared error, and by two standard errors of the log loss, or by three if the classifier
+        makes fewer than 30 mistakes. Calibrate them globally, by the root's model, unless the tree
+        is better by one standard error. Give uncalibrated probabilities the largest weight that
+        costs no more than half of one. Margins, which are no probabilities, are always calibrated.
+    max_leaf_nodes : int or None, default=64
+        The most leaves. None sets no limit.
+    kept_gain : float or None, default=0.95
+        Take the smallest tree that keeps this share of what the best one gains over the root in
+        cross-validated loss. None takes all leaves that are allowed.
+        ``max_leaf_nodes=None, kept_gain=1.0`` gives a large tree, a little more accurate, and not
+        to be read.
     min_samples_split : int, default=8
         A node with fewer rows is not split.
-    min_samples_leaf : int, default=2
-        The fewest rows of a branch. "gain_ratio" demands more of larger nodes: a tenth of the
-        node's rows divided by the number of classes, up to 25.
+    min_samples_leaf : int, default=5
+        The fewest rows of a branch.
     max_depth : int, optional
         The most splits on a way from the root to a leaf; no limit by default.
     max_bins : int, default=255
-        "residual" cuts numeric attributes of more distinct values between this many quantiles.
+        Numeric attributes of more distinct values are cut between this many quantiles.
     tree_method : {"auto", "exact", "hist"}, default="auto"
         "exact" looks at every row in every node. "hist" puts the attributes into their bins once,
-        one or two bytes each, and grows the tree level by level on sums over bins. No node of
-        fewer than one in 4096 rows is split then, and `cv` deals rows out by their numbers alone.
-        The result is a little coarser and takes a fraction of the time and memory; of a few
-        thousand rows and as many attributes, though, bins take longer than the rows in them.
-        "auto" is "hist" beyond 200,000 rows.
+        one or two bytes each, and grows the tree level by level on sums over bins. A node of fewer
+        than one in 1024 rows (that is 16 times `max_leaf_nodes`; without a limit of leaves, one in
+        4096) is not split then, and `cv` deals rows out by their numbers alone. The result is a
+        little coarser and takes a fraction of the time and memory; of a few thousand rows and as
+        many attributes, though, bins take longer than the rows in them. "auto" is "hist" beyond
+        200,000 rows.
     cv : int, splitter or iterable of (train, test), default=5
         The folds of every cross-validation. A number deals the rows out by class, without
         shuffling unless `random_state` is given, and whole groups if `fit` is given groups.
-    ccp_alpha : "cv", float or None, default="cv"
-        Cost-complexity pruning: strength chosen by cross-validated loss, a fixed strength (the
-        gain in mean deviance by which a leaf is kept), or None for the tree as it was grown.
     score_type : {"auto", "probability", "logit", "margin"}, default="auto"
         Probabilities are turned into log-odds, logits and margins enter as they are. "auto" takes
         scores for probabilities if they all lie in [0, 1] and those of a row sum to 1, for margins
@@ -129,19 +131,13 @@ class CalibrationTree(TreeCalibrator):
     pos_label_ : label or None
         The class that a single column of scores was taken for; None of several columns.
     selection_ : Selection or None
-        The candidates that probabilities are averaged over ("uncalibrated", "global", regions of
-        falling size, the pruned tree), the cross-validated loss and the weight of each, and what
-        was chosen. None if there was nothing to choose from.
-    criterion_ : str
-        The criterion of the splits.
-    ccp_alpha_ : float or None
-        The pruning strength used.
-    ccp_path_ : tuple of ndarray or None
-        The pruning strengths tried and the cross-validated loss of each.
+        The candidates that probabilities are averaged over ("uncalibrated", "global", "2 regions",
+        "4 regions", ...), the cross-validated loss and the weight of each, and what was chosen.
+        None if there was nothing to choose from.
     feature_importances_ : ndarray
-        The share of every attribute in the deviance that the splits gained: which of them carry
-        the miscalibration. All 0 if nothing is split, and NaN (not measured) if it is by gain
-        ratio.
+        The share of every attribute in what the splits gain, in the chosen loss and on held-out
+        rows: which of them carry the miscalibration. All 0 if nothing is split, and training
+        deviance if there were no folds.
     model_ : FittedModel
         The fitted tree as plain arrays.
     fingerprint_ : Fingerprint
@@ -158,7 +154,12 @@ class CalibrationTree(TreeCalibrator):
     -----
     A category that was not seen in training goes where the most frequent one goes. A missing
     value goes the way that was best for the missing values in training; where a node had none, it
-    goes with most of its rows.
+    goes with most of its rows. Many categories are put into two groups. A split that would change
+    probabilities by less than 0.002 is not made.
+
+    Of two classes, node models are those of beta calibration: a slope for ln s and another for
+    ln (1 - s) of the score s, held together. Of more classes, the log-odds of each class sees the
+    logarithms of the scores of all, up to 30.
 
     With weights, a row of weight 2 counts as two rows and one of weight 0 as none, in splits,
     node models, errors and pruning alike.
@@ -183,18 +184,19 @@ class CalibrationTree(TreeCalibrator):
     def __init__(
         self,
         *,
-        criterion: Literal["cv", "residual", "gain_ratio"] = "cv",
         l2_regularization: float = 0.05,
         scoring: Literal["rmse", "log_loss"] = "rmse",
         path_averaging: bool = True,
+        monotone: bool | Literal["auto"] = "auto",
         do_no_harm: bool = True,
+        max_leaf_nodes: int | None = 64,
+        kept_gain: float | None = 0.95,
         min_samples_split: int = 8,
-        min_samples_leaf: int = 2,
+        min_samples_leaf: int = 5,
         max_depth: int | None = None,
         max_bins: int = 255,
         tree_method: Literal["auto", "exact", "hist"] = "auto",
         cv: Any = 5,
-        ccp_alpha: float | Literal["cv"] | None = "cv",
         score_type: Literal["auto", "probability", "logit", "margin"] = "auto",
         pos_label: Any = None,
         categorical_features: Any = None,
@@ -203,18 +205,19 @@ class CalibrationTree(TreeCalibrator):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.criterion = criterion
         self.l2_regularization = l2_regularization
         self.scoring = scoring
         self.path_averaging = path_averaging
+        self.monotone = monotone
         self.do_no_harm = do_no_harm
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
         self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
+        self.kept_gain = kept_gain
         self.max_bins = max_bins
         self.tree_method = tree_method
         self.cv = cv
-        self.ccp_alpha = ccp_alpha
         self.score_type = score_type
         self.pos_label = pos_label
         self.categorical_features = categorical_features
@@ -225,11 +228,12 @@ class CalibrationTree(TreeCalibrator):
 
     def _fit(self, X: Any, rows: TrainingRows) -> None:
         engine, fitted_rows = self._make_engine(X, rows)
-        self._set_fitted_tree(fit_tree(engine, self._settings()), fitted_rows)
+        self._set_fitted(*fit_tree(engine, self._settings()), fitted_rows)
 
     def _make_engine(self, X: Any, rows: TrainingRows) -> tuple[Engine, FittedRows]:
         """Return the engine for so many rows, and what is to be remembered of them."""
         settings = self._settings()
+        growth = self._growth(rows.kind, rows.scores.shape[1])
         if self._uses_histograms(len(rows.labels)):
             # Imported here: importing caltree shall not take its time.
             from ._histogram.in_process import make_histogram_engine
@@ -238,7 +242,7 @@ class CalibrationTree(TreeCalibrator):
                 engine, fingerprint = make_histogram_engine(
                     X,
                     rows,
-                    self._growth(),
+                    growth,
                     settings,
                     cv=self.cv,
                     random_state=self.random_state,
@@ -252,7 +256,7 @@ class CalibrationTree(TreeCalibrator):
         folds = []
         if settings.needs_folds:
             folds = make_folds(self.cv, rows.labels, rows.keep, self.random_state, rows.groups)
-        exact = ExactEngine(dataset, folds, self._growth(), settings.scoring, self.n_jobs)
+        exact = ExactEngine(dataset, folds, growth, settings.scoring, self.n_jobs)
         return exact, FittedRows.of(rows, take_fingerprint(rows, dataset.matrix))
 
     def _uses_histograms(self, n_rows: int) -> bool:
@@ -260,24 +264,21 @@ class CalibrationTree(TreeCalibrator):
             self.tree_method == "auto" and n_rows > _MOST_EXACT_ROWS
         )
 
-    def _set_fitted_tree(self, fitted: FittedTree, rows: FittedRows) -> None:
-        self.criterion_ = fitted.criterion
-        self.ccp_alpha_ = fitted.ccp_alpha
-        self.ccp_path_ = fitted.ccp_path
-        self._set_fitted(fitted.model, fitted.selection, rows)
-
     def _check_parameters(self) -> None:
-        check_choice("criterion", self.criterion, ("cv", *CRITERIA))
         check_penalty(self.l2_regularization)
         check_choice("scoring", self.scoring, SCORINGS)
         check_flag("path_averaging", self.path_averaging)
+        if not (isinstance(self.monotone, str) and self.monotone == "auto"):
+            check_flag("monotone", self.monotone, "'auto', ")
         check_flag("do_no_harm", self.do_no_harm)
         check_count("min_samples_split", self.min_samples_split, 2)
         check_count("min_samples_leaf", self.min_samples_leaf, 1)
         check_depth(self.max_depth)
+        if self.max_leaf_nodes is not None:
+            check_count("max_leaf_nodes", self.max_leaf_nodes, 2, "None or ")
+        check_share("kept_gain", self.kept_gain)
         check_bins(self.max_bins)
         check_choice("tree_method", self.tree_method, TREE_METHODS)
-        check_alpha(self.ccp_alpha)
         check_choice("score_type", self.score_type, SCORE_TYPES)
         check_flag("drop_identifiers", self.drop_identifiers)
         check_jobs(self.n_jobs)
@@ -287,31 +288,23 @@ class CalibrationTree(TreeCalibrator):
 
     def _settings(self) -> Settings:
         return Settings(
-            criteria=CRITERIA if self.criterion == "cv" else (self.criterion,),
             scoring=self.scoring,
-            ccp_alpha=self.ccp_alpha,
+            max_leaf_nodes=self._most_leaves(),
+            kept_gain=None if self.kept_gain is None else float(self.kept_gain),
             path_averaging=bool(self.path_averaging),
             do_no_harm=bool(self.do_no_harm),
         )
 
-    def _growth(self) -> Growth:
+    def _most_leaves(self) -> int | None:
+        return None if self.max_leaf_nodes is None else int(self.max_leaf_nodes)
+
+    def _growth(self, kind: ScoreKind, n_columns: int) -> Growth:
         return Growth(
             l2_regularization=float(self.l2_regularization),
             min_samples_split=float(self.min_samples_split),
             min_samples_leaf=float(self.min_samples_leaf),
             max_depth=self.max_depth,
             max_bins=int(self.max_bins),
+            monotone=resolve_monotone(self.monotone, kind, n_columns),
+            max_leaf_nodes=self._most_leaves(),
         )
-
-    def _chosen_parameters(self) -> dict[str, Any]:
-        return {"criterion": self.criterion_, "ccp_alpha": self.ccp_alpha_}
-
-    def _restore_chosen(self, chosen: dict[str, Any]) -> None:
-        if set(chosen) != {"criterion", "ccp_alpha"}:
-            raise ValueError("chosen of a stored tree must have the keys criterion and ccp_alpha")
-        alpha = chosen["ccp_alpha"]
-        if alpha is not None and not is_number(alpha):
-            raise ValueError("ccp_alpha of a stored tree must be a number or null")
-        self.criterion_ = check_choice("criterion", chosen["criterion"], CRITERIA)
-        self.ccp_alpha_ = alpha
-        self.ccp_path_ = None

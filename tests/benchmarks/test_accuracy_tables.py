@@ -122,6 +122,8 @@ def test_global_calibrators_do_not_look_at_attributes():
         "platt",
         "isotonic",
         "temperature",
+        "our_temperature",
+        "our_beta",
         "beta",
         "venn_abers",
         "logistic",

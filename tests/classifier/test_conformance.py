@@ -13,17 +13,21 @@ from sklearn.utils.estimator_checks import (
 from threadpoolctl import threadpool_limits
 
 from caltree import (
+    BetaScaling,
     CalibratedClassifier,
     CalibrationTree,
     IdentityCalibrator,
     IsotonicScaling,
     PlattScaling,
+    TemperatureScaling,
 )
 
 SMALL = {"max_iter": 5, "min_samples_leaf": 5}
 MODELS = [
     CalibratedClassifier(LogisticRegression(), CalibrationTree(), cv=2),
     CalibratedClassifier(LogisticRegression(), PlattScaling(), cv=3),
+    CalibratedClassifier(LogisticRegression(), TemperatureScaling()),
+    CalibratedClassifier(LogisticRegression(), BetaScaling()),
     CalibratedClassifier(GaussianNB(), IsotonicScaling()),
     CalibratedClassifier(ExtraTreesClassifier(3, random_state=0), cv=2),
     CalibratedClassifier(GaussianNB(), "platt", cv=2, ensemble=True),

@@ -15,11 +15,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from caltree import (
+    BetaScaling,
     CalibratedClassifier,
     CalibrationTree,
     IdentityCalibrator,
     IsotonicScaling,
     PlattScaling,
+    TemperatureScaling,
 )
 
 from ..support.classifiers import Says, SaysMargins, Told
@@ -29,7 +31,14 @@ X, Y, SCORES = make_rows(120)
 X3, Y3, SCORES3 = make_rows(150, n_classes=3)
 NAMES = ["a", "b", "c"]
 FRAME = pd.DataFrame(X, columns=NAMES)
-CALIBRATORS = [PlattScaling(), IsotonicScaling(), IdentityCalibrator(), fixed_tree()]
+CALIBRATORS = [
+    PlattScaling(),
+    TemperatureScaling(),
+    BetaScaling(),
+    IsotonicScaling(),
+    IdentityCalibrator(),
+    fixed_tree(),
+]
 
 
 @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.table])

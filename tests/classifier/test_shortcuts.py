@@ -10,6 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 
 import caltree
 from caltree import (
+    BetaScaling,
     CalibratedClassifier,
     CalibrationForest,
     CalibrationTree,
@@ -17,6 +18,7 @@ from caltree import (
     IsotonicScaling,
     PlattScaling,
     PublishedCalibrationTree,
+    TemperatureScaling,
 )
 
 from ..support.trees import make_rows
@@ -28,6 +30,8 @@ NAMES = {
     "forest": CalibrationForest(),
     "isotonic": IsotonicScaling(),
     "platt": PlattScaling(),
+    "temperature": TemperatureScaling(),
+    "beta": BetaScaling(),
     "none": IdentityCalibrator(),
 }
 

@@ -11,7 +11,7 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC, LinearSVC
 
-from caltree import CalibratedClassifier, IsotonicScaling, PlattScaling
+from caltree import CalibratedClassifier, IsotonicScaling, PlattScaling, TemperatureScaling
 
 from ..support.trees import make_rows
 
@@ -63,11 +63,23 @@ def test_sigmoid_of_margins(estimator, data, weighted):
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
+@pytest.mark.parametrize("data", [(X, Y), (X3, Y3)], ids=["two classes", "three classes"])
+@pytest.mark.parametrize("estimator", [GaussianNB(), *MARGINS], ids=named)
+def test_temperature(estimator, data, weighted):
+    ours, theirs = both(estimator, TemperatureScaling(), "temperature", data, weighted=weighted)
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-6)
+
+
 @pytest.mark.filterwarnings("ignore:Since FrozenEstimator does not appear")  # scikit-learn's
 @pytest.mark.parametrize(
     ("calibrator", "method", "tolerance"),
-    [(IsotonicScaling(), "isotonic", 1e-12), (PlattScaling(), "sigmoid", 1e-6)],
-    ids=["isotonic", "sigmoid"],
+    [
+        (IsotonicScaling(), "isotonic", 1e-12),
+        (PlattScaling(), "sigmoid", 1e-6),
+        (TemperatureScaling(), "temperature", 1e-6),
+    ],
+    ids=["isotonic", "sigmoid", "temperature"],
 )
 @pytest.mark.parametrize("data", [(X, Y), (X3, Y3)], ids=["two classes", "three classes"])
 def test_a_frozen_classifier(data, calibrator, method, tolerance):

@@ -19,11 +19,13 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from caltree import (
+    BetaScaling,
     CalibratedClassifier,
     CalibrationTree,
     IdentityCalibrator,
     IsotonicScaling,
     PlattScaling,
+    TemperatureScaling,
 )
 
 from ..support.classifiers import Told, recorder
@@ -34,7 +36,14 @@ ROWS = np.arange(120)
 TABLE = np.column_stack([ROWS, X])
 WEIGHTS = np.random.default_rng(1).uniform(0.5, 2.0, 120)
 GROUPS = np.random.default_rng(0).permutation(ROWS) // 3
-CALIBRATORS = [PlattScaling(), IsotonicScaling(), IdentityCalibrator(), CalibrationTree()]
+CALIBRATORS = [
+    PlattScaling(),
+    TemperatureScaling(),
+    BetaScaling(),
+    IsotonicScaling(),
+    IdentityCalibrator(),
+    CalibrationTree(),
+]
 
 
 def searched(estimator):

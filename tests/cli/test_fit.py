@@ -9,11 +9,13 @@ import pytest
 
 import caltree
 from caltree import (
+    BetaScaling,
     CalibrationForest,
     CalibrationTree,
     IsotonicScaling,
     PlattScaling,
     PublishedCalibrationTree,
+    TemperatureScaling,
 )
 
 from .conftest import make_visits, write
@@ -68,10 +70,12 @@ def test_the_model_knows_its_columns(run, visits):
         ("tree", CalibrationTree()),
         ("forest", CalibrationForest(random_state=0)),
         ("platt", PlattScaling()),
+        ("temperature", TemperatureScaling()),
+        ("beta", BetaScaling()),
         ("isotonic", IsotonicScaling()),
         ("published", PublishedCalibrationTree()),
     ],
-    ids=["tree", "forest", "platt", "isotonic", "published"],
+    ids=["tree", "forest", "platt", "temperature", "beta", "isotonic", "published"],
 )
 def test_every_calibrator_can_be_had(run, visits, kind, expected):
     write(visits, "scored.parquet")

@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 import caltree
-from caltree import CalibrationForest, CalibrationTree, IsotonicScaling, PlattScaling
+from caltree import (
+    BetaScaling,
+    CalibrationForest,
+    CalibrationTree,
+    IsotonicScaling,
+    PlattScaling,
+    TemperatureScaling,
+)
 from caltree.metrics import brier_score, expected_calibration_error, log_loss, rmse
 
 from .conftest import make_visits, write
@@ -86,8 +93,10 @@ def test_a_tree_is_shown_with_its_columns_and_text(run, model):
     assert tree.to_text() in result.stdout
     assert "scores      p_yes (probability of yes)" in result.stdout
     assert f"leaves      {tree.get_n_leaves()}" in result.stdout
-    assert "attributes  channel: app, shop, web\n" in result.stdout
-    assert "importance  not measured" in result.stdout
+    share = tree.feature_importances_[0]
+    assert f"attributes  channel: app, shop, web, importance {share:.2f}\n" in result.stdout
+    assert share > 0.5 and "not measured" not in result.stdout
+    assert "\np: probability of yes, s: its score\n" in result.stdout
     assert tree.to_text(max_depth=1) in run("show", model, "--max-depth", 1).stdout
 
 
@@ -105,9 +114,11 @@ def test_json_says_what_was_chosen(run, model):
     [
         (CalibrationForest(4, random_state=0), ["trees       4", "Held-out RMSE, and weight"]),
         (PlattScaling(), ["slopes      ", "intercepts  "]),
+        (TemperatureScaling(), ["slopes      "]),
+        (BetaScaling(), ["slopes      ", "intercepts  "]),
         (IsotonicScaling(), ["corners     "]),
     ],
-    ids=["forest", "platt", "isotonic"],
+    ids=["forest", "platt", "temperature", "beta", "isotonic"],
 )
 def test_models_that_the_library_saved_are_shown(run, calibrator, lines):
     frame = make_visits(300)
@@ -185,7 +196,7 @@ SEEN = (
 )
 
 
-@pytest.mark.parametrize("kind", ["tree", "forest", "platt", "isotonic", "published"])
+@pytest.mark.parametrize("kind", ["tree", "forest", "platt", "beta", "isotonic", "published"])
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_rows_of_the_fit_are_recognised(run, visits, kind, ending):
     visits = visits.assign(w=np.where(np.arange(len(visits)) % 5, 1.0, 0.0))
@@ -217,18 +228,23 @@ def test_a_report_on_rows_of_the_fit_warns_too(run, model, visits):
     assert (result.exit_code, result.stderr) == (0, SEEN)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        ["--calibrator", "published"],
-        ["--param", "criterion=gain_ratio", "--param", "do_no_harm=false"],
-    ],
-)
-def test_importances_that_are_not_measured_are_not_0(run, visits, options):
+def test_importances_that_are_not_measured_are_not_0(run, visits):
     write(visits.drop(columns="zip"), "s.csv")
+    options = ["--calibrator", "published", "--param", "ccp_alpha=none"]
     assert run("fit", "s.csv", "--out", "m.json", *options).exit_code == 0
     found = json.loads(run("show", "m.json", "--json").stdout)
     assert found["n_leaves"] > 1
     assert [attribute["importance"] for attribute in found["attributes"]] == [None] * 3
     shown = run("show", "m.json").stdout
-    assert "age: numbers\n" in shown and "\nimportance  not measured, since splits" in shown
+    assert "age: numbers\n" in shown
+    assert "\nimportance  not measured, since no rows were held out\n" in shown
+
+
+@pytest.mark.parametrize("calibrator", ["tree", "published"])
+def test_importances_are_measured_on_held_out_rows(run, visits, calibrator):
+    write(visits.drop(columns="zip"), "s.csv")
+    assert run("fit", "s.csv", "--out", "m.json", "--calibrator", calibrator).exit_code == 0
+    found = json.loads(run("show", "m.json", "--json").stdout)
+    assert found["n_leaves"] > 1
+    assert sum(attribute["importance"] for attribute in found["attributes"]) == pytest.approx(1.0)
+    assert "not measured" not in run("show", "m.json").stdout

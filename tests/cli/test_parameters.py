@@ -2,16 +2,18 @@
 
 import pytest
 
-from caltree import CalibrationForest, CalibrationTree, PublishedCalibrationTree
+from caltree import BetaScaling, CalibrationForest, CalibrationTree, PublishedCalibrationTree
 from caltree.cli.parameters import CALIBRATORS, make_calibrator
 
 from .conftest import write
 
 OTHER = {
     "tree": {
-        "criterion": "residual",
         "l2_regularization": 0.5,
+        "max_leaf_nodes": 9,
+        "kept_gain": None,
         "path_averaging": False,
+        "monotone": False,
         "do_no_harm": False,
         "min_samples_split": 20,
         "min_samples_leaf": 10,
@@ -19,7 +21,6 @@ OTHER = {
         "max_bins": 31,
         "tree_method": "hist",
         "cv": 3,
-        "ccp_alpha": None,
     },
     "forest": {
         "n_estimators": 7,
@@ -40,6 +41,7 @@ OTHER = {
         "ccp_alpha": 0.001,
         "constant_scores": "frequencies",
     },
+    "beta": {"l2_regularization": 0.5},
 }
 OF_OPTIONS = {
     *("scoring", "score_type", "pos_label", "categorical_features", "random_state", "n_jobs"),
@@ -58,6 +60,7 @@ def as_options(parameters):
         ("tree", CalibrationTree),
         ("forest", CalibrationForest),
         ("published", PublishedCalibrationTree),
+        ("beta", BetaScaling),
     ],
 )
 def test_every_parameter_reaches_the_calibrator(run, visits, kind, made):
@@ -82,7 +85,11 @@ def test_the_help_lists_every_parameter(run, kind):
 @pytest.mark.parametrize(
     ("kind", "given", "message"),
     [
-        ("tree", "max_depht=3", "has no such parameter; it has ccp_alpha, criterion, cv, do_no_ha"),
+        (
+            "tree",
+            "max_depht=3",
+            "has no such parameter; it has cv, do_no_harm, drop_identifiers, k",
+        ),
         ("tree", "n_estimators=3", "--param n_estimators: --calibrator tree has no such parameter"),
         ("platt", "cv=3", "--calibrator platt has no such parameter; it has none at all"),
         ("tree", "max_depth", "--param max_depth has no value; give --param NAME=VALUE"),
@@ -99,8 +106,8 @@ def test_the_help_lists_every_parameter(run, kind):
         ("tree", "max_depth=2.5", "max_depth must be None or a whole number from 0 to 1000000, go"),
         (
             "tree",
-            "criterion=gini",
-            "--param: criterion must be one of 'cv', 'residual', 'gain_rati",
+            "tree_method=fast",
+            "--param: tree_method must be one of 'auto', 'exact', 'hist', got 'fast'",
         ),
         ("tree", "do_no_harm=1", "--param: do_no_harm must be True or False, got 1"),
         ("tree", "cv=folds", "--param cv=folds: the value must be a number, true, false or none"),

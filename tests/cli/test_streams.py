@@ -65,7 +65,7 @@ def test_closed_and_full_streams_are_one_line(shell, line, expected):
         ("show nowhere.json", 1),
         ("show", 2),
         ("show model.json --max-depth -1", 2),
-        ("fit new.csv --calibrator beta --out m.json", 2),
+        ("fit new.csv --calibrator histogram --out m.json", 2),
         ("paper run --learners nb", 2),
         ("paper run --datasets iris", 2),
         ("paper run --jobs many", 2),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 
 from caltree import CalibrationTree
 from caltree._histogram.binning import Bins
@@ -55,9 +55,13 @@ class Case:
             for codes, size, is_number in zip(self.chunk.codes.T, n_bins, numeric, strict=True)
         ]
         scale = self.plan.scale
-        offset = self.chunk.log_odds(self.plan)
         regressors = spec.see(
-            self.chunk.scores, offset, self.plan.n_classes, scale.centre, scale.scale, scale.width
+            self.chunk.scores,
+            self.chunk.offset,
+            self.plan.n_classes,
+            scale.centre,
+            scale.scale,
+            scale.width,
         )
         weights = self.chunk.weights
         weights = np.ones(len(self.chunk)) if weights is None else weights
@@ -93,19 +97,26 @@ def cases(draw: Callable[..., Any]) -> Case:
     n_states = 1 if n_classes == 2 else n_classes
     sees_all = draw(st.booleans()) or n_classes == 2
     n_classifiers = draw(st.sampled_from([1, 2]))
-    n_scores = n_classifiers if n_classes == 2 else n_classifiers * n_classes
+    n_plain = n_classifiers if n_classes == 2 else n_classifiers * n_classes
     wide = draw(st.booleans())
     n_bins = np.array([draw(st.sampled_from([1, 3, 12, 300 if wide else 40])) for _ in range(3)])
     numeric = np.array([True, draw(st.booleans()), False])
     codes = np.column_stack([rng.integers(0, size + 1, n) for size in n_bins])
     labels = rng.integers(0, n_classes, n).astype(np.uint16)
-    scores = rng.standard_normal((n, n_scores)) * rng.choice([0.5, 3.0])
-    has_offset = draw(st.booleans())
-    own = n_classes == 2 and n_scores == 1
-    if draw(st.booleans()) and not (own and has_offset):
-        scores[rng.random(n) < 0.1] *= 1e6  # beyond all others
+    scores = rng.standard_normal((n, n_plain)) * rng.choice([0.5, 3.0])
     if draw(st.booleans()):
         scores[:, -1] = 0.25
+    has_offset = draw(st.booleans())
+    offset = None
+    if has_offset:
+        # What one classifier says, or what several say together.
+        others = rng.standard_normal((n, n_states)) * 2
+        offset = np.ascontiguousarray(scores) if n_classifiers == 1 else others
+    if draw(st.booleans()) and not (has_offset and n_classifiers == 1):
+        scores[rng.random(n) < 0.1] *= 1e6  # beyond all others
+    if n_classes == 2:
+        scores = shrunken.with_bends(scores)
+    n_scores = scores.shape[1]
     weights = rng.choice([0.25, 1.0, np.e], n) if draw(st.booleans()) else None
     per_state = n_scores if sees_all else n_scores // n_states
     plan = Plan(
@@ -128,7 +139,7 @@ def cases(draw: Callable[..., Any]) -> Case:
         codes=np.ascontiguousarray(codes, dtype=np.uint16 if wide else np.uint8),
         labels=labels,
         scores=scores,
-        offset=rng.standard_normal((n, n_states)) * 2 if has_offset and not own else None,
+        offset=offset,
         weights=weights,
         fold=rng.choice([0, 1, spec.IN_NO_FOLD], n).astype(np.uint8),
     )
@@ -145,14 +156,12 @@ def node_sums(case: Case, asked: AskedNodes, derivatives: bool = True) -> np.nda
     return add_up(NodeSums(asked, derivatives), case.plan, [(case.chunk, case.nodes)])
 
 
-def search(
-    asked: AskedNodes, *, by_class: bool = False, penalty: float = 0.05, leaf: float = 1.0
-) -> BestSplits:
-    return BestSplits(asked, Limits(by_class, penalty, 2.0, leaf, 10), all_rows=1000.0)
+def search(asked: AskedNodes, *, penalty: float = 0.05, leaf: float = 1.0) -> BestSplits:
+    return BestSplits(asked, Limits(penalty, 2.0, leaf, 10))
 
 
-def histograms(case: Case, asked: AskedNodes, *, by_class: bool = False) -> np.ndarray:
-    return add_up(search(asked, by_class=by_class), case.plan, [(case.chunk, case.nodes)])
+def histograms(case: Case, asked: AskedNodes) -> np.ndarray:
+    return add_up(search(asked), case.plan, [(case.chunk, case.nodes)])
 
 
 # -- Sums -----------------------------------------------------------------------------------------
@@ -219,14 +228,6 @@ def test_histograms_are_those_of_the_specification(case):
             np.testing.assert_allclose(part, expected, **SAME)
             begin += size * width
         assert begin == len(row)
-    of_classes = histograms(case, case.asked(), by_class=True) / case.plan.unit(1.0)
-    for slot, row in enumerate(of_classes):
-        rows, _ = case.rows_of(slot)
-        expected = [
-            spec.classes_of_node(case.sample, rows, attribute, case.plan.n_classes).ravel()
-            for attribute in range(3)
-        ]
-        np.testing.assert_allclose(row, np.concatenate(expected), **SAME)
     twice = wholes.copy()
     search(case.asked()).add(case.plan, case.chunk, case.nodes, twice)
     assert np.array_equal(twice, 2 * wholes)
@@ -342,7 +343,7 @@ def test_held_out_predictions_are_those_of_the_specification(case, n_sizes, rand
     assert np.array_equal(with_them.probabilities[-n_sizes:], found)
     assert len(with_them.probabilities) == n_sizes + case.plan.has_offset
     if case.plan.has_offset:
-        offset = case.chunk.log_odds(case.plan)[held_out]
+        offset = case.chunk.offset[held_out]
         np.testing.assert_allclose(
             with_them.probabilities[0], shrunken.probabilities(offset), rtol=1e-6, atol=1e-30
         )
@@ -351,15 +352,24 @@ def test_held_out_predictions_are_those_of_the_specification(case, n_sizes, rand
 # -- Node models ----------------------------------------------------------------------------------
 
 
-def least_penalised_deviance(sample, rows, parent, penalty):
+def least_penalised_deviance(value, start):
     """By another method than Newton's."""
 
     def loss(flat):
-        parameters = flat.reshape(parent.shape)
-        value, slope = spec.penalised_deviance(sample, rows, parent, penalty, parameters)
-        return value, slope.ravel()
+        loss, slope = value(flat.reshape(start.shape))
+        return loss, slope.ravel()
 
-    return minimize(loss, parent.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 500}).fun
+    return minimize(loss, start.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 500}).fun
+
+
+def at_temperature(sample, rows):
+    """Where one slope for all log-probabilities has the least deviance; nowhere without one."""
+    line = sample.regressors.temperature
+    if line is None or not line.any():
+        return sample.no_correction
+    weights = sample.weights[rows]
+    found = minimize_scalar(lambda slope: weights @ shrunken.losses(sample, rows, slope * line))
+    return found.x * line
 
 
 def fitted_to_trees(case, penalty):
@@ -372,7 +382,8 @@ def fitted_to_trees(case, penalty):
         return node_sums(case, AskedNodes(case.first, slot, parameters), derivatives)
 
     nothing = np.zeros((3, case.plan.scale.n_parameters))
-    roots, _ = fit_node_models(nothing, True, case.plan, penalty, ask)
+    kind = {"is_root": True, "monotone": False}
+    roots, _ = fit_node_models(nothing, case.plan, penalty, ask, **kind)
     return roots[[tree for tree, _ in case.places]]
 
 
@@ -398,30 +409,43 @@ def test_node_models_have_the_least_penalised_deviance(case, penalty, is_root):
         asked = replace(case.asked(slots.tolist()), parameters=parameters)
         return node_sums(case, asked, derivatives)
 
-    fits, sums = fit_node_models(parents, is_root, case.plan, penalty, ask)
+    kind = {"is_root": is_root, "monotone": False}
+    fits, sums = fit_node_models(parents, case.plan, penalty, ask, **kind)
     again = Sums.of(ask(np.arange(6), fits, False), case.plan)
     for name in ("weight", "loss", "deviance", "held_out"):
         found, expected = getattr(sums, name), getattr(again, name)
         np.testing.assert_allclose(found, expected, rtol=1e-12, err_msg=name)
     for slot in (0, 3, 5):
         rows, _ = case.rows_of(slot)
-        parent = parents[slot].reshape(case.plan.scale.n_states, -1)
-        parameters = fits[slot].reshape(parent.shape)
-        before, after = (
-            spec.penalised_deviance(sample, rows, parent, penalty, values)[0]
-            for values in (parent, parameters)
-        )
-        least = least_penalised_deviance(sample, rows, parent, penalty)
-        assert after <= before * (1 + 1e-9) + 1e-9
-        # Of more than one log-odds each goes its way with the others held fast, which takes longer.
-        alone = len(parent) == 1
-        if is_root and alone:
-            assert after <= least + 1e-6 * (1.0 + abs(least))
-        elif is_root:
-            assert before - after >= 0.98 * (before - least) - 1e-6
-        else:
-            # A few steps go most of the way.
-            assert before - after >= (0.8 if alone else 0.3) * (before - least) - 1.0
+        held_at = parents[slot].reshape(case.plan.scale.n_states, -1)
+        parameters = fits[slot].reshape(held_at.shape)
+        if is_root:
+            held_at = at_temperature(sample, rows)
+            if shrunken.losses(sample, rows, held_at).max(initial=0.0) < 1e-6:
+                # Classes that a temperature tells apart: the sharper the better.
+                assert shrunken.losses(sample, rows, parameters).max(initial=0.0) < 1e-6
+                continue
+        check_fit(sample, rows, held_at, penalty, parameters, is_root=is_root)
+
+
+def check_fit(sample, rows, held_at, penalty, parameters, *, is_root):
+    """Whether parameters are as good as they can be, for what they cost."""
+
+    def value(parameters):
+        return spec.penalised_deviance(sample, rows, held_at, penalty, parameters, of_root=is_root)
+
+    before, after = value(held_at)[0], value(parameters)[0]
+    least = least_penalised_deviance(value, held_at)
+    assert after <= before * (1 + 1e-9) + 1e-9
+    # Of more than one log-odds each goes its way with the others held fast, which takes longer.
+    alone = len(held_at) == 1
+    if is_root and alone:
+        assert after <= least + 1e-6 * (1.0 + abs(least))
+    elif is_root:
+        assert before - after >= 0.98 * (before - least) - 1e-6
+    else:
+        # A few steps go most of the way.
+        assert before - after >= (0.8 if alone else 0.3) * (before - least) - 1.0
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -457,38 +481,3 @@ def test_categories_are_divided_as_in_a_tree_on_rows():
     assert np.array_equal(rows.model_.branches, bins.model_.branches)
     assert np.array_equal(rows.model_.n_rows, bins.model_.n_rows)
     assert np.array_equal(rows.apply(frame), bins.apply(frame))
-
-
-def same_regions(one, other, X):
-    """Whether two trees split as often on each attribute, and tell the same rows apart.
-
-    The numbers of the nodes differ: one is grown node by node, the other level by level.
-    """
-    counts = [np.bincount(tree.model_.attribute + 1) for tree in (one, other)]
-    leaves = [tree.apply(X) for tree in (one, other)]
-    pairs = np.unique(np.column_stack(leaves), axis=0)
-    return np.array_equal(*counts) and len(pairs) == len(set(pairs[:, 0])) == len(set(pairs[:, 1]))
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_splits_by_gain_ratio_are_those_of_a_tree_on_rows(n_classes):
-    """They do not depend on node models, so that whole trees are the same."""
-    X, y, scores = make_rows(900, n_classes=n_classes, round_to=1)
-    params = {**FIXED, "criterion": "gain_ratio"}
-    rows, bins = (
-        CalibrationTree(tree_method=mode, **params).fit(X, y, scores) for mode in ("exact", "hist")
-    )
-    assert rows.get_n_leaves() > 5 and bins.criterion_ == "gain_ratio"
-    assert same_regions(rows, bins, X)
-
-
-def test_every_category_has_a_branch_as_in_a_tree_on_rows():
-    frame, y, scores = make_frame(900)
-    frame = frame[["colour", "size", "known", "flag"]]
-    params = {**FIXED, "criterion": "gain_ratio"}
-    rows, bins = (
-        CalibrationTree(tree_method=mode, **params).fit(frame, y, scores)
-        for mode in ("exact", "hist")
-    )
-    assert rows.model_.n_children.max() == 3
-    assert same_regions(rows, bins, frame)

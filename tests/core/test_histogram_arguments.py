@@ -52,12 +52,7 @@ def sums_arguments() -> dict[str, Any]:
 
 def histograms_arguments() -> dict[str, Any]:
     into = np.zeros((3, 9 * 3), dtype=np.int64)
-    return {**question_arguments(), "classes": False, "into": into}
-
-
-def class_histograms_arguments() -> dict[str, Any]:
-    into = np.zeros((3, 9 * 2), dtype=np.int64)
-    return {**question_arguments(), "classes": True, "into": into}
+    return {**question_arguments(), "into": into}
 
 
 def best_splits_arguments() -> dict[str, Any]:
@@ -68,19 +63,6 @@ def best_splits_arguments() -> dict[str, Any]:
         "n_states": 1,
         "unit": 1.0,
         "penalty": 0.1,
-        "min_samples_leaf": 1.0,
-    }
-
-
-def best_class_splits_arguments() -> dict[str, Any]:
-    return {
-        "histograms": np.arange(2 * 9 * 2, dtype=np.int64).reshape(2, 18),
-        "n_bins": np.array([3, 4], dtype=np.int32),
-        "numeric": np.array([1, 0], dtype=np.uint8),
-        "fills": np.array([2, 3], dtype=np.int32),
-        "n_classes": 2,
-        "unit": 1.0,
-        "all_rows": 1000.0,
         "min_samples_leaf": 1.0,
     }
 
@@ -162,7 +144,6 @@ ARGUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
     "sums": sums_arguments,
     "histograms": histograms_arguments,
     "best_splits": best_splits_arguments,
-    "best_class_splits": best_class_splits_arguments,
     "route": route_arguments,
     "predictions": predictions_arguments,
     "distinct_values": distinct_arguments,
@@ -175,14 +156,6 @@ ARGUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_what_is_right_is_taken(name):
     getattr(_core, name)(**ARGUMENTS[name]())
-
-
-def test_histograms_of_classes_are_taken():
-    given = class_histograms_arguments()
-    _core.histograms(**given)
-    assert given["into"].sum() > 0
-    with pytest.raises(ValueError, match="histograms have another shape"):
-        _core.histograms(**{**given, "into": np.zeros((3, 27), dtype=np.int64)})
 
 
 def test_what_is_right_for_more_classes_is_taken():
@@ -205,11 +178,7 @@ OF_ANY_LENGTH = {
     ("sums", "parameters", "longer"),
     *(("put_into_bins", "cuts", change) for change in ("shorter", "longer", "empty")),
     *(("distinct_values", "values", change) for change in ("shorter", "longer", "empty")),
-    *(
-        (name, "histograms", change)
-        for name in ("best_splits", "best_class_splits")
-        for change in ("shorter", "longer", "empty")
-    ),
+    *(("best_splits", "histograms", change) for change in ("shorter", "longer", "empty")),
 }
 LENGTHS = [
     (*pair, change)
@@ -378,13 +347,6 @@ BAD = [
     ("best_splits", "an impossible number of states", let("n_states", 0)),
     ("best_splits", "the unit must be positive", let("unit", 0.0)),
     ("best_splits", "the unit must be positive", let("unit", np.nan)),
-    ("best_class_splits", "too many bins", put("n_bins", 0, -1)),
-    ("best_class_splits", "too many bins", put("n_bins", 0, 65_535)),
-    ("best_class_splits", "histograms have another width", let("n_classes", 3)),
-    ("best_class_splits", "an impossible number of classes", let("n_classes", 0)),
-    ("best_class_splits", "the unit must be positive", let("unit", 0.0)),
-    ("best_class_splits", "a fill is out of range", put("fills", 0, 3)),
-    ("best_class_splits", "a fill is out of range", put("fills", 1, -1)),
     ("route", "a row is in no node", put("nodes", (1, 3), 1)),
     ("route", "trees have at least one node", put("first", 1, 4)),
     ("route", "an attribute is out of range", put("attribute", 0, 2)),

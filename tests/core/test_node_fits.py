@@ -15,9 +15,12 @@ from caltree import _core
 from ..spec import newton
 from ..spec import shrunken as spec
 from ..support.histogram_cases import examples
-from ..support.shrunken_cases import cases, core_nodes, core_parameters, core_tree, limits
+from ..support.shrunken_cases import cases, core_nodes, core_parameters, core_tree
 
 SAME = {"rtol": 1e-9, "atol": 1e-9}
+# Where no probability is further from 0 and 1, a temperature tells all classes apart: the sharper
+# the better, until nothing is left to gain.
+SURE = 1e-9
 
 
 # -- The same steps -------------------------------------------------------------------------------
@@ -31,9 +34,12 @@ def fitted_by_sums(
     *,
     sees_all: bool,
     is_root: bool,
+    monotone: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Node models of several nodes, whose rows are known by sums alone; and the steps of each."""
-    shape = sample.no_correction.shape
+    shape, seen = sample.no_correction.shape, sample.regressors
+    # What all states see is given once.
+    centre, scale = (np.ravel(each[:1] if sees_all else each) for each in (seen.centre, seen.scale))
 
     def sums(nodes: Any, parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         found = []
@@ -48,7 +54,20 @@ def fitted_by_sums(
     weight = np.array([sample.weights[rows].sum() for rows in parts])
     loss, gradient, hessian = sums(range(len(parts)), starts)
     fits = _core.NodeFits(
-        starts, shape[0], sees_all, penalty, is_root, weight, loss, gradient, hessian, 0.0
+        starts,
+        shape[0],
+        sees_all,
+        centre,
+        scale,
+        seen.corrects_probabilities,
+        penalty,
+        is_root,
+        weight,
+        loss,
+        gradient,
+        hessian,
+        0.0,
+        monotone,
     )
     n_steps = np.zeros(len(parts), dtype=int)
     while len(pending := fits.pending()) > 0:
@@ -66,16 +85,20 @@ def test_roots_are_the_same_by_sums_and_by_rows():
     steps = Counter()
 
     @examples(80)
-    @given(cases(), st.sampled_from([0.05, 0.001, 30.0]))
-    def check(case, penalty):
+    @given(cases(), st.sampled_from([0.05, 0.001, 30.0]), st.booleans())
+    def check(case, penalty, monotone):
+        monotone = monotone and case.can_be_monotone
         sample = case.sample()
-        arrays = core_tree(case, spec.Settings(penalty, max_depth=0)).arrays
+        arrays = core_tree(case, spec.Settings(penalty, max_depth=0, monotone=monotone)).arrays
         rows, nothing = np.arange(len(case.y)), sample.no_correction
         sees_all = nothing.shape[1] == 1 + case.scores.shape[1]
-        found, n_steps = fitted_by_sums(
-            sample, [rows], [nothing], penalty, sees_all=sees_all, is_root=True
-        )
-        np.testing.assert_allclose(found[0], core_parameters(sample, arrays, 0), **SAME)
+        kind = {"sees_all": sees_all, "is_root": True, "monotone": monotone}
+        found, n_steps = fitted_by_sums(sample, [rows], [nothing], penalty, **kind)
+        expected = core_parameters(sample, arrays, 0)
+        said, said_by_rows = (sample.probabilities(rows, each) for each in (found[0], expected))
+        np.testing.assert_allclose(said, said_by_rows, **SAME)
+        if (said_by_rows * (1.0 - said_by_rows)).max() > SURE:
+            np.testing.assert_allclose(found[0], expected, **SAME)
         steps.update(n_steps.tolist())
 
     check()
@@ -86,10 +109,11 @@ def test_nodes_below_a_root_are_the_same_by_sums_and_by_rows():
     steps = Counter()
 
     @examples(80)
-    @given(cases(), limits)
-    def check(case, limits):
+    @given(cases(), st.sampled_from([0.001, 0.05, 10.0, 1000.0]), st.booleans())
+    def check(case, penalty, monotone):
+        monotone = monotone and case.can_be_monotone
         sample = case.sample()
-        limits = spec.Settings(limits.penalty, limits.min_samples_split, 1.0, max_depth=1)
+        limits = spec.Settings(penalty, 2.0, 1.0, max_depth=1, monotone=monotone)
         arrays = core_tree(case, limits).arrays
         children = [node for node in core_nodes(case, arrays) if node.parent == 0]
         if not children:
@@ -99,9 +123,10 @@ def test_nodes_below_a_root_are_the_same_by_sums_and_by_rows():
             sample,
             [child.rows for child in children],
             [root] * len(children),
-            limits.penalty,
+            penalty,
             sees_all=root.shape[1] == 1 + case.scores.shape[1],
             is_root=False,
+            monotone=monotone,
         )
         for parameters, child in zip(found, children, strict=True):
             expected = core_parameters(sample, arrays, child.index)
@@ -165,6 +190,9 @@ def good() -> dict[str, Any]:
         "parents": rng.normal(size=(N_NODES, N_STATES * WIDTH)),
         "n_states": N_STATES,
         "sees_all": True,
+        "centre": np.zeros(WIDTH - 1),
+        "scale": np.ones(WIDTH - 1),
+        "corrects_probabilities": False,
         "penalty": 0.05,
         "is_root": False,
         "weight": np.array([10.0, 20.0]),
@@ -183,10 +211,11 @@ def longer(array: np.ndarray, axis: int) -> np.ndarray:
     return np.concatenate([array, np.take(array, [-1], axis=axis)], axis=axis)
 
 
+SCORES = {"centre": 1, "scale": 1}
 ARRAYS = {"parents": 2, "weight": 1, "loss": 1, "gradient": 3, "hessian": 4}
 SHAPES = [
     pytest.param(name, change, axis, id=f"{name}-{axis}-{change.__name__}")
-    for name, ndim in ARRAYS.items()
+    for name, ndim in {**ARRAYS, **SCORES}.items()
     for axis in range(ndim)
     for change in (shorter, longer)
 ]
@@ -202,11 +231,12 @@ def test_right_shapes_are_taken():
 def test_other_shapes_are_refused(name, change, axis):
     given = good()
     given[name] = change(given[name], axis)
-    with pytest.raises(ValueError, match=r"one entry a node|another (shape|width)"):
+    wrong = r"one entry a node|another (shape|width)|one centre and scale a score"
+    with pytest.raises(ValueError, match=wrong):
         _core.NodeFits(**given)
 
 
-@pytest.mark.parametrize("name", ARRAYS)
+@pytest.mark.parametrize("name", [*ARRAYS, *SCORES])
 def test_other_dimensions_are_refused(name):
     given = good()
     for change in (given[name][np.newaxis], given[name][0], "text", None):
@@ -220,7 +250,9 @@ def test_other_dimensions_are_refused(name):
         ({"n_states": 0}, "parameters have another width"),
         ({"n_states": 5}, "parameters have another width"),
         ({"n_states": 4}, "the gradient has another shape"),
+        ({"sees_all": False}, "one centre and scale a score"),
         ({"parents": np.empty((N_NODES, 0))}, "parameters have another width"),
+        ({"rising": True}, "only one score of two classes can rise"),
         ({"penalty": 0.0}, "the penalty must be positive"),
         ({"penalty": -1.0}, "the penalty must be positive"),
         ({"penalty": np.nan}, "the penalty must be positive"),

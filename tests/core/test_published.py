@@ -25,10 +25,14 @@ from caltree._inputs.attributes import Attribute, Attributes
 from caltree._inputs.folds import make_folds
 from caltree._training import pruning as pruning_module
 from caltree._training.dataset import Dataset
-from caltree._training.fit_tree import FittedTree, fit_tree
 from caltree._training.pruning import choose_pruning
-from caltree._training.published import Boosting, PublishedEngine
-from caltree._training.settings import Settings, depth_limit
+from caltree._training.published import (
+    Boosting,
+    PrunedTree,
+    PublishedEngine,
+    fit_published_tree,
+)
+from caltree._training.settings import depth_limit
 
 from .. import spec
 from ..spec.boosting import rmse, softmax
@@ -365,13 +369,15 @@ def test_pruning_sequences_of_the_same_tree():
         outcomes[difference <= 1e-9] += 1
         if difference > 1e-9:
             assert is_shaky(spec_sequence, case, min(difference, 1e-3))
+            return
+        root = spec_tree(case, rows, iterations, min_samples_split=min_samples_split)
+        order = np.array(spec.pruning_order(root, root.n))
+        found = np.column_stack(_core.pruning_order(tree.structure, tree.models))
+        for numbers, others in zip(order.T, found.T, strict=True):
+            np.testing.assert_allclose(np.sort(others), np.sort(numbers), rtol=0, atol=1e-9)
 
     check()
     assert outcomes[True] > 20 * outcomes[False]
-
-
-def published_settings(ccp_alpha: Any) -> Settings:
-    return Settings(("gain_ratio",), "rmse", ccp_alpha, path_averaging=False, do_no_harm=False)
 
 
 # Few different numbers, all with exact sums: ties, and alphas that fall, are the rule.
@@ -392,13 +398,12 @@ def test_the_choice_of_the_pruning_strength(alphas, curves):
     trees: Any = SimpleNamespace(whole=(np.array(alphas), None), of_folds=sequences)
     core = SimpleNamespace(pruning_sequence=lambda alphas, errors: (alphas, errors))
     with patch.object(pruning_module, "_core", core):
-        pruning = choose_pruning(trees, published_settings("cv"), PublishedEngine.strength_of_root)
+        pruning = choose_pruning(trees, "cv")
     strengths, errors = pruning.path
     expected = strengths_tried(alphas, curves)
     np.testing.assert_allclose(strengths, expected[0], rtol=1e-15)
     np.testing.assert_allclose(errors * len(curves), expected[1], rtol=1e-15)
     assert pruning.alpha == pytest.approx(best_strength(*expected), rel=1e-15)
-    assert pruning.loss == errors.min()
 
 
 # -- The whole ------------------------------------------------------------------------------------
@@ -408,7 +413,7 @@ def test_the_choice_of_the_pruning_strength(alphas, curves):
 class Made:
     """A tree of the core, and the number of iterations that was chosen."""
 
-    fitted: FittedTree
+    fitted: PrunedTree
     boosting_iterations: int
 
 
@@ -421,11 +426,10 @@ def core_made(case: Case, iterations: int | None, pruning: Any, limits: dict[str
         max_iterations=60,
         frequencies=False,
     )
-    wanted = published_settings(pruning)
     engine = PublishedEngine(
-        case.dataset(), case.folds(), boosting, prunes=wanted.needs_folds, n_jobs=None
+        case.dataset(), case.folds(), boosting, prunes=pruning == "cv", n_jobs=None
     )
-    return Made(fit_tree(engine, wanted), engine.iterations)
+    return Made(fit_published_tree(engine, pruning), engine.iterations)
 
 
 def spec_made(case: Case, iterations: int | None, pruning: Any, limits: dict[str, Any]) -> SpecTree:
@@ -472,7 +476,7 @@ def test_the_whole_tree():
                 expected = spec_made(case, iterations, pruning, limits)
         if not agrees(expected) and pruning == "cv" and is_tie(made, expected):
             outcomes["another pruning strength"] += 1
-            pruning = made.fitted.ccp_alpha
+            pruning = made.fitted.pruning.alpha
             expected = spec_made(case, iterations, pruning, limits)
         if not agrees(expected):
             outcomes["shaky"] += 1
@@ -491,7 +495,7 @@ def test_the_whole_tree():
 def is_tie(made: Made, expected: SpecTree) -> bool:
     """Whether two pruning strengths are as good as each other but for rounding."""
     strengths, sums = expected.pruning_path
-    return sums[np.abs(strengths - made.fitted.ccp_alpha).argmin()] - sums.min() <= 1e-9
+    return sums[np.abs(strengths - made.fitted.pruning.alpha).argmin()] - sums.min() <= 1e-9
 
 
 # -- Ties between columns -------------------------------------------------------------------------

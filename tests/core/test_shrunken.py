@@ -27,10 +27,12 @@ from ..support.shrunken_cases import (
     Case,
     branches,
     cases,
+    cases_and_limits,
     core_nodes,
     core_parameters,
     core_tree,
     limits,
+    scaled_parameters,
 )
 from ..support.trees import finished
 
@@ -158,7 +160,7 @@ def one_attribute(x: np.ndarray, y: np.ndarray, max_bins: int) -> Case:
         n_categories=np.zeros(1, dtype=np.int32),
         y=y,
         n_classes=2,
-        scores=np.zeros((len(x), 1)),
+        scores=np.zeros((len(x), 2)),
         offset=None,
         all_scores=True,
         weights=None,
@@ -173,24 +175,36 @@ def test_the_model_of_the_root(case, penalty):
     sample = case.sample()
     arrays = core_tree(case, spec.Settings(penalty, max_depth=0)).arrays
     assert arrays["attribute"].tolist() == [-1]
+    assert np.array_equal(case.shrunken().fit_root(penalty).ravel(), arrays["parameters"][0])
     rows = np.arange(len(case.y))
-    expected = spec.fit_node_model(sample, rows, sample.no_correction, penalty, is_root=True)
-    found = core_parameters(sample, arrays, 0)
-    assert probability_gap(sample, rows, found, expected) <= SAME_PROBABILITY
-    unscaled = sample.regressors.unscaled(expected)
-    np.testing.assert_allclose(arrays["parameters"][0], unscaled.ravel(), rtol=1e-4, atol=1e-4)
+    for temperature_only in (False, True):
+        expected = spec.fit_node_model(
+            sample,
+            rows,
+            sample.no_correction,
+            penalty,
+            is_root=True,
+            temperature_only=temperature_only,
+        )
+        unscaled = case.shrunken().fit_root(penalty, temperature_only)
+        found = scaled_parameters(sample, unscaled)
+        assert probability_gap(sample, rows, found, expected) <= SAME_PROBABILITY
+        unscaled_expected = sample.regressors.unscaled(expected)
+        np.testing.assert_allclose(unscaled, unscaled_expected, rtol=1e-4, atol=1e-4)
 
 
 @examples(60)
-@given(cases(), limits)
-def test_every_other_node_model_from_its_parents(case, limits):
+@given(cases_and_limits())
+def test_every_other_node_model_from_its_parents(given):
+    case, limits = given
     sample = case.sample()
     arrays = core_tree(case, limits).arrays
     for node in core_nodes(case, arrays):
         if node.parent < 0:
             continue
         parent = core_parameters(sample, arrays, node.parent)
-        expected = spec.fit_node_model(sample, node.rows, parent, limits.penalty, is_root=False)
+        kind = {"is_root": False, "monotone": limits.monotone}
+        expected = spec.fit_node_model(sample, node.rows, parent, limits.penalty, **kind)
         found = core_parameters(sample, arrays, node.index)
         assert probability_gap(sample, node.rows, found, expected) <= SAME_PROBABILITY
 
@@ -277,8 +291,9 @@ def test_errors_and_pruning():
     outcomes = Counter()
 
     @examples(60)
-    @given(cases(largest=80), limits, st.booleans())
-    def check(case, limits, log_loss):
+    @given(cases_and_limits(largest=80), st.booleans())
+    def check(given, log_loss):
+        case, limits = given
         held_out, rows = case.rows[::4], np.delete(case.rows, np.s_[::4])
         tree = core_tree(case, limits, rows, held_out, log_loss=log_loss)
         alphas, losses = _core.pruning_sequence(tree.structure, tree.models)
@@ -361,9 +376,11 @@ def agree(
 def test_whole_trees():
     outcomes = Counter()
 
-    @examples(100)
-    @given(cases(), limits, st.booleans())
-    def check(case, limits, on_a_part):
+    @examples(150)
+    @given(cases_and_limits(), st.booleans())
+    def check(given, on_a_part):
+        case, limits = given
+        outcomes["monotone"] += limits.monotone
         rows = case.rows[len(case.y) // 4 :] if on_a_part else case.rows
         arrays = core_tree(case, limits, rows).arrays
         root = spec.grow(case.sample(), rows.astype(np.intp), limits)
@@ -374,7 +391,7 @@ def test_whole_trees():
         assert not same or n_nodes == len(arrays["attribute"])
 
     check()
-    assert outcomes["nodes"] > 400
+    assert outcomes["nodes"] > 600 and outcomes["monotone"] > 20
     assert outcomes["the same"] > 30 * outcomes["a tie"]
 
 

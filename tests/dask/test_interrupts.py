@@ -51,7 +51,7 @@ def test_a_fit_that_ends_early_leaves_no_task(client, monkeypatch, error):
 
 def test_verbose_prints_the_stages(client, capsys):
     rows = make_parts(2000)
-    CalibrationTree(verbose=1, criterion="residual").fit(*rows)
+    CalibrationTree(verbose=1).fit(*rows)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("[CalibrationTree] put the rows of 4 partitions into bins in ")
     assert lines[1].startswith("[CalibrationTree] grew 6 trees of ")

@@ -33,7 +33,7 @@ def test_arrays_however_divided(sizes):
 
 
 def test_the_default_tree():
-    local, tree = trees(*make_rows(600), max_depth=None, cv=5, ccp_alpha="cv")
+    local, tree = trees(*make_rows(600, seed=3), max_depth=None, cv=5)
     assert local.get_n_leaves() > 2 and len(local.selection_.candidates) > 2
     assert fitted(tree) == fitted(local)
 
@@ -82,7 +82,11 @@ def test_partitions_of_one_class():
 
 @pytest.mark.parametrize(
     "params",
-    [{"scoring": "log_loss"}, {"random_state": 7, "max_bins": 8}, {"criterion": "gain_ratio"}],
+    [
+        {"scoring": "log_loss"},
+        {"random_state": 7, "max_bins": 8},
+        {"max_depth": 2, "max_leaf_nodes": 3, "kept_gain": None},
+    ],
     ids=str,
 )
 def test_parameters(params):

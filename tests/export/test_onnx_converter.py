@@ -22,6 +22,7 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from caltree import (
+    BetaScaling,
     CalibratedClassifier,
     CalibrationForest,
     CalibrationTree,
@@ -29,6 +30,7 @@ from caltree import (
     IsotonicScaling,
     PlattScaling,
     PublishedCalibrationTree,
+    TemperatureScaling,
 )
 from caltree.export.onnx import register_converter
 
@@ -128,10 +130,12 @@ def test_margins(estimator, n_classes):
         PublishedCalibrationTree(),
         CalibrationForest(20, random_state=0, max_depth=4),
         PlattScaling(),
+        TemperatureScaling(),
+        BetaScaling(),
         IsotonicScaling(),
         IdentityCalibrator(),
     ],
-    ids=["tree", "published", "forest", "platt", "isotonic", "identity"],
+    ids=["tree", "published", "forest", "platt", "temperature", "beta", "isotonic", "identity"],
 )
 def test_every_calibrator(calibrator):
     X, y = make_data(3, np.float64)

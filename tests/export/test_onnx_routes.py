@@ -13,7 +13,7 @@ from caltree.export.onnx import to_onnx
 
 from ..support.marks import new_values
 from ..support.onnx_cases import MISSING, probabilities
-from ..support.trees import fixed_tree
+from ..support.trees import both_engines, fixed_tree
 
 pytestmark = new_values
 
@@ -57,7 +57,7 @@ def random_tree(seed, n_classes):
     attribute, threshold, first, count, missing, table, weight = columns
     whole = {"attribute": attribute, "first_child": first, "n_children": count, "table": table}
     zeros = np.zeros(n_nodes)
-    n_states = 1 if n_classes == 2 else n_classes
+    n_states, n_scores = (1, 2) if n_classes == 2 else (n_classes, n_classes)
     return FittedModel(
         Attributes(COLUMNS, tuple(column.name for column in COLUMNS)),
         **{name: values.astype(np.int32) for name, values in whole.items()},
@@ -68,9 +68,9 @@ def random_tree(seed, n_classes):
         missing_rows=zeros,
         n_rows=zeros,
         gain=zeros,
-        parameters=rng.normal(size=(n_nodes, n_states, 1 + n_states)),
+        parameters=rng.normal(size=(n_nodes, n_states, 1 + n_scores)),
         roots=np.zeros(1, dtype=np.int32),
-        n_scores=n_states,
+        n_scores=n_scores,
         offset=False,
     )
 
@@ -121,15 +121,15 @@ def has_shared_node(model):
     return False
 
 
-@pytest.mark.parametrize("criterion", ["residual", "gain_ratio"])
-def test_many_categories(criterion):
+@both_engines
+def test_many_categories(make):
     rng = np.random.default_rng(0)
     towns = rng.integers(0, 400, 8000)
     X = pd.DataFrame({"town": [f"t{town}" for town in towns], "size": rng.random(8000)})
     scores = rng.random(8000)
     shift = rng.normal(scale=2.0, size=400)[towns] * (X["size"].to_numpy() > 0.5)
     y = rng.random(8000) < 1 / (1 + np.exp(-np.log(scores / (1 - scores)) - shift))
-    tree = fixed_tree(criterion=criterion, min_samples_split=50).fit(X, y, scores)
+    tree = make(min_samples_split=50).fit(X, y, scores)
     assert tree.get_n_leaves() > 20
     found = probabilities(to_onnx(tree, dtype="float64"), X, scores, np.float64)
     np.testing.assert_allclose(found, tree.predict_proba(X, scores), rtol=0, atol=1e-12)

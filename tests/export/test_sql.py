@@ -103,7 +103,7 @@ def chain(depth, missing):
         "n_rows": np.ones(n_nodes),
         "gain": np.zeros(n_nodes),
         "weight": leaf.astype(float),
-        "parameters": random.normal(size=(n_nodes, 1, 2)),
+        "parameters": random.normal(size=(n_nodes, 1, 3)),
     }
     tree.model_ = replace(tree.model_, **arrays)
     return tree, X, scores
@@ -225,8 +225,7 @@ def test_bigquery_translated(name):
 
 def test_bigquery_takes_no_more_than_a_megabyte():
     X, y, scores = make_rows(2000, n_classes=10)
-    forest = CalibrationForest(n_estimators=20, random_state=0, max_depth=8).fit(X, y, scores)
-    columns = forest.to_sql("bigquery")
+    columns = fixed_tree(min_samples_leaf=2).fit(X, y, scores).to_sql("bigquery")
     with pytest.raises(ValueError, match=r"bigquery takes no query of more than 1048576; fit a"):
         columns.select("t")
     with pytest.raises(ValueError, match="bytes"):

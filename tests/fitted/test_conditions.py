@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from caltree._fitted import conditions as words
 from caltree._fitted.conditions import Limits
 from caltree._fitted.model import FittedModel
+from caltree._fitted.outline import Outline
 from caltree._inputs.attributes import Attribute, Attributes
 
 from ..support.trees import both_engines, make_frame
@@ -41,10 +42,14 @@ MISSING_ALONE = np.finfo(np.float64).max
         ),
         (COLOURS, Limits(categories=frozenset(), is_known=False), "colour is missing"),
         (LETTERS, Limits(categories=frozenset(range(10))), "letter other than k, l"),
+        (LETTERS, Limits(categories=frozenset(range(5))), "letter in a, b, c, d, e"),
+        (LETTERS, Limits(categories=frozenset(range(6))), "letter in a, b, c, d and 2 more"),
+        (LETTERS, Limits(categories=frozenset(range(7))), "letter other than h, i, j, k, l"),
+        (COLOURS, Limits(), "colour in red, green, blue"),
         (
             LETTERS,
-            Limits(categories=frozenset(range(3, 12)) - {5}),
-            "letter in d, e, g, h, i, j, k, l",
+            Limits(categories=frozenset(range(6)), is_missing=True),
+            "letter in a, b, c, d and 2 more or missing",
         ),
         (Attribute("n" * 99, None), Limits(low=0.0), "n" * 59 + "… > 0"),
         (Attribute("a\u2028b", None), Limits(low=0.0), "a\\u2028b > 0"),
@@ -52,6 +57,21 @@ MISSING_ALONE = np.finfo(np.float64).max
 )
 def test_what_is_left_of_an_attribute(column, limits, text):
     assert words.condition(column, limits) == text
+
+
+@pytest.mark.parametrize(
+    ("column", "limits", "text"),
+    [
+        (NUMBER, Limits(low=5.0), "> 5"),
+        (NUMBER, Limits(low=3.0, high=5.0), "> 3, <= 5"),
+        (NUMBER, Limits(low=3.0, high=5.0, is_missing=True), "> 3, <= 5 or missing"),
+        (NUMBER, Limits(is_missing=False), "is known"),
+        (COLOURS, Limits(categories=frozenset([1])), "= green"),
+        (COLOURS, Limits(categories=frozenset(), is_known=False), "is missing"),
+    ],
+)
+def test_what_can_stand_behind_the_name(column, limits, text):
+    assert words.bare_condition(column, limits) == text
 
 
 def chain(splits):
@@ -87,9 +107,9 @@ def chain(splits):
         n_rows=np.ones(n_nodes),
         gain=np.zeros(n_nodes),
         weight=np.zeros(n_nodes),
-        parameters=np.zeros((n_nodes, 1, 2)),
+        parameters=np.zeros((n_nodes, 1, 3)),
         roots=np.zeros(1, dtype=np.int32),
-        n_scores=1,
+        n_scores=2,
         offset=False,
     )
 
@@ -122,11 +142,60 @@ def test_conditions_on_one_attribute_are_merged(splits, last, before_last):
     assert before_last is None or texts[-2] == before_last
 
 
-def test_a_branch_is_the_last_condition_alone():
-    tree = chain([(0, 3.0, None), (0, 5.0, 0)])
-    expected = ["a <= 5 or missing", "a > 5"]
-    assert words.branches(tree, 2, NO_GAPS) == words.branches(tree, 2) == expected
-    assert words.branches(tree, 2, spell=str.upper) == ["A <= 5 or missing", "A > 5"]
+def shown(outline):
+    """The conditions of all nodes that are shown, depth first, by level."""
+    found, pending = [], [(0, 0)]
+    while pending:
+        node, level = pending.pop()
+        if level:
+            found.append((level, outline.condition(node)))
+        pending += [(child, level + 1) for child in outline.children(node)][::-1]
+    return found
+
+
+def test_splits_on_one_attribute_are_one_for_the_reader():
+    outline = Outline.of(chain([(0, 3.0, None), (0, 5.0, 0), (1, [0, 1, 1], None)]))
+    assert shown(outline) == [
+        (1, "a <= 3"),
+        (1, "3 < a <= 5 or missing"),
+        (1, "a > 5"),
+        (2, "colour = red"),
+        (2, "colour in green, blue"),
+    ]
+    assert (outline.attribute_name(0), outline.attribute_name(4, str.upper)) == ("a", "COLOUR")
+    assert outline.bare_condition(3, str.upper) == "> 3, <= 5 or missing"
+    assert outline.condition(3, str.upper) == "3 < A <= 5 or missing"
+    assert outline.conditions(6) == ["a > 5", "colour in green, blue"]
+
+
+def test_a_node_with_a_weight_is_shown():
+    tree = chain([(0, 3.0, None), (0, 5.0, None)])
+    tree.weight[2] = 0.5
+    assert shown(Outline.of(tree)) == [
+        (1, "a <= 3"),
+        (1, "a > 3"),
+        (2, "3 < a <= 5"),
+        (2, "a > 5"),
+    ]
+
+
+def test_splits_that_another_attribute_parts_are_merged_in_words_alone():
+    tree = chain([(0, 3.0, None), (1, [0, 1, 1], None), (0, 5.0, None)])
+    assert shown(Outline.of(tree)) == [
+        (1, "a <= 3"),
+        (1, "a > 3"),
+        (2, "colour = red"),
+        (2, "colour in green, blue"),
+        (3, "3 < a <= 5"),
+        (3, "a > 5"),
+    ]
+
+
+def test_missing_values_are_told_of_where_they_come_by():
+    # They come along with what is above 3, although no training row misses a value below.
+    tree = chain([(0, 3.0, 1), (1, [0, 1, 1], None), (0, 5.0, None)])
+    outline = Outline.of(tree)
+    assert outline.condition(5) == "3 < a <= 5 or missing" and outline.condition(6) == "a > 5"
 
 
 def test_missing_values_at_hand_are_told_of_even_if_training_had_none():

@@ -17,6 +17,7 @@ from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.pipeline import make_pipeline
 
 from caltree import (
+    BetaScaling,
     CalibratedClassifier,
     CalibrationForest,
     CalibrationTree,
@@ -24,6 +25,7 @@ from caltree import (
     IsotonicScaling,
     PlattScaling,
     PublishedCalibrationTree,
+    TemperatureScaling,
 )
 from caltree._fitted.fingerprint import Fingerprint, calibration_hashes, table_hashes
 from caltree._inputs.hashing import SIZE
@@ -36,6 +38,8 @@ CALIBRATORS = {
     "published": PublishedCalibrationTree(boosting_iterations=1, ccp_alpha=None),
     "forest": CalibrationForest(2, random_state=0),
     "platt": PlattScaling(),
+    "temperature": TemperatureScaling(),
+    "beta": BetaScaling(),
     "isotonic": IsotonicScaling(),
     "identity": IdentityCalibrator(),
 }

@@ -63,11 +63,11 @@ def test_copies_predict_the_same():
 def stored():
     """A small forest; its first tree splits on a number at the root, and somewhere on a colour."""
     rng = np.random.default_rng(0)
-    number = np.repeat([0.0, 1.0], 100)
-    colour = np.tile(["red", "green"], 100)
-    odds = rng.standard_normal(200)
+    number = np.repeat([0.0, 1.0], 400)
+    colour = np.tile(["red", "green"], 400)
+    odds = rng.standard_normal(800)
     shift = 3 * number - 1.5 + 1.5 * (colour == "red")
-    y = (rng.random(200) < expit(odds + shift)).astype(int)
+    y = (rng.random(800) < expit(odds + shift)).astype(int)
     frame = pd.DataFrame({"number": number, "colour": colour})
     forest = CalibrationForest(2, random_state=2, max_depth=2).fit(frame, y, expit(odds))
     assert forest.model_.attribute[0] == 0 and 1 in forest.model_.attribute
@@ -96,7 +96,7 @@ MALFORMED = [
     (("classes",), [1, 0], "sorted"),
     (("n_scores",), 3, "3 scores for 2 classes"),
     (("n_scores",), 4, "pos_label of a stored calibrator of 4 scores cannot be 1"),
-    (("chosen",), {"criterion": "residual"}, "chosen of a stored forest must be empty"),
+    (("chosen",), {"ccp_alpha": None}, "chosen of a stored calibrator must be empty"),
     (("chosen",), None, "chosen of a stored calibrator must be a dict"),
     (("selection",), [], "selection"),
     (("selection", "candidates", 0), {"name": "global", "loss": 0.1}, "weights from 0 to 1"),
@@ -104,7 +104,7 @@ MALFORMED = [
     (("model",), None, "keys"),
     (("model", "extra"), 1, "keys"),
     (("model", "attribute"), [], "attribute"),
-    (("model", "attribute", 0), 3, "lacks"),
+    (("model", "attribute", 0), 4, "lacks"),
     (("model", "attribute", 0), -2, "lacks"),
     (("model", "attribute", 0), -1, "exactly one tree"),
     (("model", "attribute", 0), 1, "table"),

@@ -11,7 +11,14 @@ import pandas as pd
 import pytest
 from scipy.special import expit, softmax
 
-from caltree import CalibrationForest, CalibrationTree, PlattScaling, PublishedCalibrationTree
+from caltree import (
+    BetaScaling,
+    CalibrationForest,
+    CalibrationTree,
+    PlattScaling,
+    PublishedCalibrationTree,
+    TemperatureScaling,
+)
 
 from ..support.markdown import assert_prints_what_is_shown, blocks
 from ..support.marks import new_values
@@ -98,10 +105,12 @@ def new_rows(frame, seed):
 KINDS = {
     "default": CalibrationTree,
     "leaves": lambda: CalibrationTree(path_averaging=False),
-    "residual": lambda: CalibrationTree(criterion="residual", do_no_harm=False),
+    "largest": lambda: CalibrationTree(kept_gain=None, do_no_harm=False),
     "published": lambda: PublishedCalibrationTree(max_boosting_iterations=20),
     "boosted": lambda: boosted_tree(boosting_iterations=5),
     "forest": lambda: CalibrationForest(8, random_state=0),
+    "temperature": TemperatureScaling,
+    "beta": BetaScaling,
 }
 
 
@@ -118,7 +127,7 @@ def test_tables_of_every_kind(node, kind, n_classes):
 
 @pytest.mark.parametrize("score_type", ["probability", "logit", "margin"])
 @pytest.mark.parametrize("n_columns", [1, 2, 4, 3, 6])
-@pytest.mark.parametrize("kind", ["default", "published", "forest"])
+@pytest.mark.parametrize("kind", ["default", "published", "forest", "temperature", "beta"])
 def test_scores_of_every_kind(node, kind, n_columns, score_type):
     n_classes = 3 if n_columns % 3 == 0 else 2
     X, y, first = make_rows(300, n_classes=n_classes)
@@ -147,6 +156,7 @@ def test_a_score_of_the_first_class(node):
     first = scores[:, :1]
     for kind in (CalibrationTree, PublishedCalibrationTree):
         assert_same(node, kind(pos_label=0).fit(X, y, first), X, first)
+    assert_same(node, BetaScaling(pos_label=0).fit(None, y, first), X, first)
     margins = np.log(first / (1.0 - first))
     assert_same(node, CalibrationTree(pos_label=0).fit(X, y, margins), X, margins)
 
@@ -234,7 +244,7 @@ console.log(JSON.stringify([calibrator.classes, found]));
 def test_infinity_is_a_number_like_others_where_only_missing_values_part(node):
     _, y, scores = make_rows(400)
     number = np.where((y == 1) | (np.arange(400) % 4 == 0), 1.0, np.nan)[:, np.newaxis]
-    for kind in (CalibrationTree(criterion="residual", do_no_harm=False), CalibrationForest(4)):
+    for kind in (CalibrationTree(do_no_harm=False), CalibrationForest(4)):
         fitted = kind.fit(number, y, scores)
         assert np.finfo(float).max in fitted.model_.threshold
         text = json.dumps([[fitted.to_dict(), [["far"], ["-far"], [1]], [[0.3, 0.7]] * 3]])
@@ -248,8 +258,11 @@ def test_infinity_is_a_number_like_others_where_only_missing_values_part(node):
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        (lambda stored: {**stored, "version": 2}, "no tree or forest of version 1"),
-        (lambda stored: PlattScaling().fit(None, [0, 1], [0.1, 0.8]).to_dict(), "no tree or"),
+        (lambda stored: {**stored, "version": 2}, "no tree, forest or curve of version 1"),
+        (
+            lambda stored: PlattScaling().fit(None, [0, 1], [0.1, 0.8]).to_dict(),
+            "no tree, forest or",
+        ),
         (lambda stored: stored, "give 2 scores, as in training"),
     ],
 )
@@ -277,5 +290,5 @@ def test_the_page_shows_what_it_prints(node, tmp_path, monkeypatch):
 
 def test_it_is_short():
     lines = EXAMPLE.read_text(encoding="utf-8").splitlines()
-    assert len(lines) <= 62 and max(map(len, lines)) <= 100
+    assert len(lines) <= 85 and max(map(len, lines)) <= 100
     assert "import" not in "".join(lines)

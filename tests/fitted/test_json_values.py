@@ -73,7 +73,7 @@ CHANGES = {
     "a long candidate": (stored_tree, put("selection", "candidates", 0, "name", LONG)),
     "a long score type": (stored_tree, put("score_type", LONG)),
     "a long fingerprint": (stored_tree, put("fingerprint", "hashes", "0" * 300_000)),
-    "a long parameter": (stored_tree, put("params", "criterion", [LONG])),
+    "a long parameter": (stored_tree, put("params", "scoring", [LONG])),
 }
 
 

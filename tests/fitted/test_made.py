@@ -6,12 +6,14 @@ import pytest
 
 import caltree
 from caltree import (
+    BetaScaling,
     CalibrationForest,
     CalibrationTree,
     IdentityCalibrator,
     IsotonicScaling,
     PlattScaling,
     PublishedCalibrationTree,
+    TemperatureScaling,
 )
 
 from ..support.trees import make_rows
@@ -22,6 +24,8 @@ KINDS = [
     CalibrationForest(4, random_state=0),
     PublishedCalibrationTree(boosting_iterations=3),
     PlattScaling(),
+    TemperatureScaling(),
+    BetaScaling(),
     IsotonicScaling(),
     IdentityCalibrator(),
 ]

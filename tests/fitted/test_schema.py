@@ -15,12 +15,14 @@ from jsonschema import Draft202012Validator
 from sklearn.model_selection import KFold
 
 from caltree import (
+    BetaScaling,
     CalibrationForest,
     CalibrationTree,
     IdentityCalibrator,
     IsotonicScaling,
     PlattScaling,
     PublishedCalibrationTree,
+    TemperatureScaling,
     cli,
 )
 
@@ -61,7 +63,7 @@ def margins(n_classes=2):
 
 
 def uncalibrated(n_classes=2):
-    return calibrated_rows(400, n_classes, 0)
+    return calibrated_rows(400, n_classes, 1)
 
 
 def labelled(labels):
@@ -82,7 +84,7 @@ CASES = {
     "averaged": (lambda: CalibrationTree(do_no_harm=False), rows),
     "leaves": (lambda: CalibrationTree(path_averaging=False), rows),
     "fixed": (fixed_tree, rows),
-    "residual": (lambda: CalibrationTree(criterion="residual", max_depth=3), rows),
+    "small": (lambda: CalibrationTree(max_depth=3, max_leaf_nodes=4), rows),
     "published": (lambda: PublishedCalibrationTree(max_boosting_iterations=20), rows),
     "published categories": (
         lambda: PublishedCalibrationTree(boosting_iterations=3, ccp_alpha=None),
@@ -113,7 +115,7 @@ CASES = {
     ),
     "numbers of numpy": (
         lambda: CalibrationTree(
-            max_depth=np.int64(2), l2_regularization=np.float64(0.1), ccp_alpha=None
+            max_depth=np.int64(2), l2_regularization=np.float64(0.1), kept_gain=np.float64(1.0)
         ),
         rows,
     ),
@@ -134,6 +136,14 @@ CASES = {
         lambda: PlattScaling(score_type="margin"),
         lambda: margins(4),
     ),
+    "temperature": (TemperatureScaling, rows),
+    "temperature, logits of many classes": (
+        lambda: TemperatureScaling(score_type="logit"),
+        lambda: margins(4),
+    ),
+    "beta": (BetaScaling, rows),
+    "beta, many classes": (lambda: BetaScaling(l2_regularization=1.0), lambda: rows(4)),
+    "beta, very many classes": (BetaScaling, lambda: rows(31)),
     "isotonic": (IsotonicScaling, rows),
     "isotonic, many classes": (IsotonicScaling, lambda: rows(5)),
     "identity": (IdentityCalibrator, rows),
@@ -213,7 +223,9 @@ def test_what_the_command_saves_fits(tmp_path, monkeypatch):
     n_classes=st.integers(2, 4),
     n_classifiers=st.integers(1, 3),
     score_type=st.sampled_from(["probability", "logit", "margin"]),
-    kind=st.sampled_from([CalibrationTree, lambda: CalibrationForest(3), PlattScaling]),
+    kind=st.sampled_from(
+        [CalibrationTree, lambda: CalibrationForest(3), PlattScaling, BetaScaling]
+    ),
     seed=st.integers(0, 1000),
 )
 def test_whatever_is_fitted_fits(n_rows, n_classes, n_classifiers, score_type, kind, seed):
@@ -273,9 +285,11 @@ def replaced(stored, path, value):
         ("default", ("params", "depth"), 3),
         ("default", ("params", "l2_regularization"), "small"),
         ("default", ("params", "do_no_harm"), 1),
-        ("default", ("chosen", "criterion"), "cv"),
-        ("default", ("chosen", "ccp_alpha"), float("inf")),
-        ("default", ("chosen", "boosting_iterations"), 3),
+        ("default", ("params", "max_leaf_nodes"), 1),
+        ("default", ("params", "kept_gain"), 0.0),
+        ("default", ("params", "kept_gain"), 1.1),
+        ("default", ("params", "ccp_alpha"), None),
+        ("default", ("chosen",), {"ccp_alpha": None}),
         ("default", ("params", "min_samples_leaf"), 0.1),
         ("default", ("params", "node_models"), "logitboost"),
         ("default", ("selection",), []),
@@ -312,14 +326,25 @@ def replaced(stored, path, value):
         ("default", ("model", "n_scores"), 0),
         ("default", ("model", "coefficients"), []),
         ("published", ("chosen", "boosting_iterations"), None),
+        ("published", ("chosen", "ccp_alpha"), float("inf")),
         ("published", ("chosen", "criterion"), "gain_ratio"),
         ("published", ("params", "scoring"), "rmse"),
-        ("forest", ("chosen",), {"criterion": "residual"}),
+        ("forest", ("chosen",), {"criterion": "gain_ratio"}),
         ("forest", ("selection", "candidates", 0, "weight"), -0.1),
         ("forest", ("model", "roots"), []),
         ("forest", ("model", "parameters", 0, 0, 0), -1e201),
         ("Platt", ("slopes",), []),
         ("Platt", ("intercepts", 0), None),
+        ("temperature", ("slope",), None),
+        ("temperature", ("slope",), [1.0]),
+        ("temperature", ("slope",), 1e201),
+        ("temperature", ("params", "l2_regularization"), 1.0),
+        ("beta", ("slopes",), []),
+        ("beta", ("slopes", 0), []),
+        ("beta", ("slopes", 0, 1), "0.5"),
+        ("beta", ("slopes", 0), 0.5),
+        ("beta", ("intercepts", 0), None),
+        ("beta", ("params", "l2_regularization"), 0.0),
         ("isotonic", ("values", 0, 0), 1.5),
         ("isotonic", ("thresholds", 0), []),
         ("isotonic", ("params", "score_type"), "margins"),
@@ -344,7 +369,8 @@ def test_not_a_number_is_not_even_json(saved):
         json.dumps(stored, allow_nan=False)
 
 
-SMALL = ["residual", "categories", "published", "small forest", "Platt", "isotonic", "identity"]
+SMALL = ["small", "categories", "published", "small forest", "Platt", "temperature", "beta"]
+SMALL += ["isotonic", "identity"]
 
 
 def places(item, start=()):

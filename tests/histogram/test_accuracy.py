@@ -8,7 +8,7 @@ from scipy.special import expit, softmax
 
 from caltree.metrics import log_loss, rmse
 
-from ..support.default_trees import noise, rows_with_shift
+from ..support.default_trees import assert_uncalibrated, noise, rows_with_shift
 from ..support.histogram_cases import chunks_of, fixed_histogram_tree, histogram_tree
 from ..support.trees import CalibrationTree, assert_probabilities, make_frame, make_rows
 
@@ -38,9 +38,7 @@ def test_as_good_on_fresh_rows_as_a_tree_on_rows(n_classes):
 def test_calibrated_scores_stay_uncalibrated(seed):
     y, scores = rows_with_shift(0.0, 4000, seed=seed)
     tree = histogram_tree().fit(noise(4000), y, scores)
-    assert tree.selection_.chosen == "uncalibrated" and tree.model_.uncalibrated_weight == 1.0
-    expected = np.column_stack([1 - scores, scores])
-    np.testing.assert_allclose(tree.predict_proba(noise(4000), scores), expected, atol=1e-15)
+    assert_uncalibrated(tree, noise(4000), scores, np.column_stack([1 - scores, scores]))
 
 
 def test_one_shift_for_all_rows_is_global():
@@ -57,7 +55,7 @@ def test_a_region_is_put_right_and_only_there():
     X = noise(6000)
     wrong = X[:, 1] > 0.8
     y, scores = rows_with_shift(np.where(wrong, 2.5, 0.0), 6000)
-    tree = histogram_tree(criterion="residual").fit(X, y, scores)
+    tree = histogram_tree().fit(X, y, scores)
     assert tree.selection_.chosen == "local"
     assert tree.feature_importances_.argmax() == 1
     calibrated = tree.predict_proba(X, scores)[:, 1]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from sklearn.model_selection import KFold, RepeatedKFold, ShuffleSplit
 
 from caltree import CalibrationTree, tree
+from caltree._histogram import engine
+from caltree._histogram.grower import grow_trees
 
 from ..support.default_trees import fitted
 from ..support.histogram_cases import histogram_tree
@@ -22,14 +26,12 @@ def few_rows(monkeypatch):
 
 
 @pytest.mark.usefixtures("few_rows")
-@pytest.mark.parametrize("criterion", ["cv", "residual", "gain_ratio"])
-def test_auto_goes_over_beyond_that_many_rows(criterion):
+def test_auto_goes_over_beyond_that_many_rows():
     X, y, scores = make_rows(MOST + 1)
     for n_rows, methods in ((MOST, ("exact", "hist")), (MOST + 1, ("hist", "exact"))):
         rows = X[:n_rows], y[:n_rows], scores[:n_rows]
         auto, one, other = (
-            fitted(CalibrationTree(criterion=criterion, tree_method=method).fit(*rows))
-            for method in ("auto", *methods)
+            fitted(CalibrationTree(tree_method=method).fit(*rows)) for method in ("auto", *methods)
         )
         assert auto == one
         assert auto != other
@@ -53,20 +55,43 @@ def test_the_documented_size_is_that_of_the_code():
     assert CalibrationTree()._uses_histograms(tree._MOST_EXACT_ROWS + 1)
 
 
-@pytest.mark.parametrize("path_averaging", [True, False])
-def test_the_criterion_of_the_lower_loss_is_taken(path_averaging):
-    seen = set()
-    for seed in range(6):
-        X, y, scores = make_rows(400, seed=seed)
-        params = {"path_averaging": path_averaging}
-        both, *each = (
-            histogram_tree(criterion=criterion, **params).fit(X, y, scores)
-            for criterion in ("cv", "residual", "gain_ratio")
-        )
-        seen.add(both.criterion_)
-        taken = next(one for one in each if one.criterion_ == both.criterion_)
-        assert fitted(both) == fitted(taken)
-    assert seen == {"residual", "gain_ratio"}
+@pytest.mark.parametrize(
+    ("max_leaf_nodes", "n_rows", "split", "leaf"),
+    [
+        (None, 3200, 8, 5),
+        (64, 3200, 8, 5),
+        (2, 3200, 100, 12.5),  # one in 32 rows, and an eighth of that
+        (20, 3200, 10, 5),
+    ],
+)
+def test_nodes_are_split_as_far_as_the_leaves_can_use(max_leaf_nodes, n_rows, split, leaf):
+    """What is cut back to few leaves need not be grown to many."""
+    seen = []
+
+    def watched(pool, plan, limits, reach):
+        seen.append((limits.min_samples_split, limits.min_samples_leaf))
+        return grow_trees(pool, plan, limits, reach)
+
+    with patch.object(engine, "grow_trees", watched):
+        tree = histogram_tree(max_leaf_nodes=max_leaf_nodes).fit(*make_rows(n_rows))
+    assert seen == [(split, leaf)]
+    assert tree.get_n_leaves() <= (max_leaf_nodes or n_rows)
+
+
+def test_however_many_rows_there_are_regions_are_no_smaller_than_one_in_4096():
+    seen = []
+
+    def watched(pool, plan, limits, reach):
+        seen.append(limits.min_samples_split)
+        return grow_trees(pool, plan, limits, reach)
+
+    X, y, scores = make_rows(300)
+    # Rows that count for many.
+    weights = np.full(300, 4096.0)
+    with patch.object(engine, "grow_trees", watched):
+        histogram_tree(max_leaf_nodes=None).fit(X, y, scores, weights)
+        histogram_tree(max_leaf_nodes=100_000).fit(X, y, scores, weights)
+    assert seen == [300.0, 300.0]
 
 
 def test_a_fitted_tree_is_stored_and_read_like_any():

@@ -5,12 +5,14 @@ import pandas as pd
 import pytest
 
 from caltree import (
+    BetaScaling,
     CalibrationForest,
     CalibrationTree,
     IdentityCalibrator,
     IsotonicScaling,
     PlattScaling,
     PublishedCalibrationTree,
+    TemperatureScaling,
 )
 
 CALIBRATORS = [
@@ -18,6 +20,8 @@ CALIBRATORS = [
     PublishedCalibrationTree(),
     CalibrationForest(n_estimators=5, random_state=0),
     PlattScaling(),
+    TemperatureScaling(),
+    BetaScaling(),
     IsotonicScaling(),
     IdentityCalibrator(),
 ]

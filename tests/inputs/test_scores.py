@@ -10,7 +10,17 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from caltree._inputs.score_types import resolve_score_type
-from caltree._inputs.scores import ScoreKind, as_score_matrix, log_odds
+from caltree._inputs.scores import (
+    LARGEST_LOG_ODDS,
+    LARGEST_SCORE,
+    ScoreKind,
+    as_score_matrix,
+    bend,
+    is_offset,
+    log_odds,
+)
+
+from ..spec.shrunken import with_bends
 
 PAIRS = [[0.25, 0.75], [0.5, 0.5], [1.0, 0.0]]
 
@@ -273,3 +283,64 @@ def test_one_score_a_class(scores, n_classes, score_type, expected):
 def test_no_rows_have_one_score_a_class(n_columns, n_classes, width):
     none = np.empty((0, n_columns))
     assert ScoreKind(n_classes, "probability").one_score_a_class(none).shape == (0, width)
+
+
+# The regressors of node models
+
+
+def test_a_bend_is_the_logarithm_of_both_probabilities():
+    odds = np.array([[0.0], [1.0], [-1.0], [30.0], [-30.0]])
+    p = 1 / (1 + np.exp(-odds))
+    np.testing.assert_allclose(bend(odds)[:3], np.log(p * (1 - p))[:3], rtol=1e-14)
+    np.testing.assert_allclose(bend(odds), with_bends(odds)[:, 1:], rtol=1e-14)
+    # Beyond, it is the size itself, and even the largest score is no trouble.
+    far = np.array([[LARGEST_SCORE, -LARGEST_SCORE, 800.0]])
+    assert bend(far).tolist() == [[-LARGEST_SCORE, -LARGEST_SCORE, -800.0]]
+
+
+@pytest.mark.parametrize("n_columns", [1, 2])
+@pytest.mark.parametrize("score_type", ["probability", "logit"])
+def test_two_classes_have_log_odds_and_a_bend(n_columns, score_type):
+    p = np.array([[0.2], [0.5], [0.9]])
+    odds = np.log(p / (1 - p))
+    scores = p if score_type == "probability" else odds
+    if n_columns == 2:
+        scores = np.hstack([1 - p, p] if score_type == "probability" else [0 * odds, odds])
+    kind = ScoreKind(2, score_type)
+    found = kind.regressors(scores)
+    assert found.flags.f_contiguous and found.shape == (3, 2) and is_offset(2, 2)
+    np.testing.assert_allclose(found, with_bends(odds), rtol=1e-12, atol=1e-12)
+    # What is corrected is the first of them.
+    assert np.array_equal(kind.offset(scores, found), found[:, :1])
+
+
+@pytest.mark.parametrize(("score_type", "sure"), [("probability", 1.0), ("logit", 1e9)])
+def test_certainties_bend_as_far_as_they_are_from_even(score_type, sure):
+    found = ScoreKind(2, score_type).regressors(np.array([[sure]]))
+    np.testing.assert_allclose(found, [[LARGEST_LOG_ODDS, -LARGEST_LOG_ODDS]], rtol=1e-12)
+
+
+def test_several_classifiers_bend_each():
+    scores = np.array([[0.2, 0.8, 0.4, 0.6], [0.5, 0.5, 0.1, 0.9]])
+    kind = ScoreKind(2, "probability")
+    found = kind.regressors(scores)
+    np.testing.assert_allclose(found, with_bends(np.log(scores / (1 - scores))), atol=1e-14)
+    assert not is_offset(2, found.shape[1])
+    mean = np.array([[0.7], [0.7]])
+    np.testing.assert_allclose(kind.offset(scores, found), np.log(mean / (1 - mean)), atol=1e-14)
+
+
+def test_margins_bend_and_have_no_offset():
+    margins = np.array([[-3.0], [0.5]])
+    kind = ScoreKind(2, "margin")
+    np.testing.assert_allclose(kind.regressors(margins), with_bends(margins), rtol=1e-14)
+    assert kind.offset(margins, kind.regressors(margins)) is None
+
+
+def test_more_classes_and_the_published_method_do_not_bend():
+    scores = np.array([[0.2, 0.3, 0.5]])
+    assert np.array_equal(ScoreKind(3, "probability").regressors(scores), np.log(scores))
+    assert not is_offset(3, 3) and not is_offset(3, 2)
+    two = np.array([[0.2, 0.8]])
+    published = ScoreKind(2, "probability", published=True).regressors(two)
+    np.testing.assert_allclose(published, np.log(two / (1 - two)), rtol=1e-14)

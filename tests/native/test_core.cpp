@@ -241,27 +241,76 @@ void check_models(const DataSet& set, const Structure& tree, const FittedNodes& 
     }
 }
 
-std::size_t n_inner(const Structure& tree, const Pruner& pruner) {
-    std::size_t inner = 0;
-    for (std::size_t v = 0; v < tree.size(); ++v) {
-        if (pruner.is_gone(v)) continue;
-        inner += pruner.is_inner(v) ? 1 : 0;
-        CHECK(v == 0 || !pruner.is_gone(static_cast<std::size_t>(tree.parent[v])));
-        CHECK(v == 0 || pruner.is_inner(static_cast<std::size_t>(tree.parent[v])));
+// Which nodes are still split; what is not, is so from now on.
+class SplitNodes {
+  public:
+    explicit SplitNodes(const Structure& tree) : tree_(tree) {
+        for (std::size_t v = 0; v < tree.size(); ++v) split_.push_back(!tree.is_leaf(v));
     }
-    return inner;
+    void end(std::span<const std::size_t> nodes) {
+        for (const std::size_t node : nodes) {
+            CHECK(split_[node]);
+            split_[node] = false;
+        }
+        for (std::size_t v = 1; v < tree_.size(); ++v) {
+            CHECK(!split_[v] || split_[static_cast<std::size_t>(tree_.parent[v])]);
+        }
+    }
+    std::size_t count() const {
+        return static_cast<std::size_t>(std::count(split_.begin(), split_.end(), true));
+    }
+    std::size_t n_leaves() const {
+        std::size_t leaves = split_[0] ? 0 : 1;
+        for (std::size_t v = 1; v < tree_.size(); ++v) {
+            leaves += !split_[v] && split_[static_cast<std::size_t>(tree_.parent[v])] ? 1 : 0;
+        }
+        return leaves;
+    }
+    bool operator[](std::size_t node) const { return split_[node]; }
+
+  private:
+    const Structure& tree_;
+    std::vector<bool> split_;
+};
+
+// Step by step: how strong each is, and how many leaves are left before it.
+void check_order(const Structure& tree, const FittedNodes& models, Digest& digest) {
+    const PruningOrder order = pruning_order(tree, models, 0.0);
+    CHECK(order.strength.size() == tree.size() && order.leaves.size() == tree.size());
+    Pruner pruner(tree, models);
+    SplitNodes split(tree);
+    split.end(pruner.take_ended());
+    for (std::size_t v = 0; v < tree.size(); ++v) {
+        CHECK(split[v] == (order.strength[v] > 0.0) && split[v] == std::isfinite(order.leaves[v]));
+    }
+    for (double strongest = 0.0; split.count() > 0;) {
+        strongest = std::max(strongest, pruner.smallest_alpha());
+        const auto leaves = static_cast<double>(pruner.n_leaves());
+        pruner.prune_weakest();
+        const std::vector<std::size_t> ended = pruner.take_ended();
+        split.end(ended);
+        for (const std::size_t node : ended) {
+            CHECK(order.strength[node] == strongest && order.leaves[node] == leaves);
+        }
+    }
+    CHECK(pruner.n_leaves() == 1);
+    digest.add(order.strength);
 }
 
 void check_pruning(const Structure& tree, const FittedNodes& models, Digest& digest) {
     Pruner pruner(tree, models);
+    SplitNodes split(tree);
+    split.end(pruner.take_ended());
     std::size_t steps = 0;
-    for (std::size_t inner = n_inner(tree, pruner); inner > 0; ++steps) {
+    for (std::size_t inner = split.count(); inner > 0; ++steps) {
         const double alpha = pruner.smallest_alpha();
         CHECK(std::isfinite(alpha) && alpha > 0.0);
+        // Leaves that share a model count once.
+        CHECK(pruner.n_leaves() >= 2 && pruner.n_leaves() <= split.n_leaves());
         pruner.prune_weakest();
-        const std::size_t left = n_inner(tree, pruner);
-        CHECK(left < inner);
-        inner = left;
+        split.end(pruner.take_ended());
+        CHECK(split.count() < inner);
+        inner = split.count();
     }
     CHECK(std::isinf(pruner.smallest_alpha()));
     const PruningSequence sequence = pruning_sequence(tree, models);
@@ -275,6 +324,7 @@ void check_pruning(const Structure& tree, const FittedNodes& models, Digest& dig
     }
     digest.add(sequence.alpha);
     digest.add(sequence.held_out);
+    check_order(tree, models, digest);
 }
 
 // The node models by log-odds: of two classes the difference is all that counts.

@@ -19,7 +19,6 @@
 #include "data/binning.hpp"
 #include "data/random.hpp"
 #include "histogram/chunk.hpp"
-#include "histogram/class_histogram.hpp"
 #include "histogram/histogram.hpp"
 #include "histogram/routing.hpp"
 #include "histogram/sums.hpp"
@@ -34,7 +33,6 @@ std::size_t current_data_set = 0;
 // What has been seen: a test of nothing proves nothing.
 struct {
     std::size_t on_numbers = 0, on_categories = 0, with_missing = 0, no_split = 0;
-    std::size_t by_class = 0;
 } seen;
 
 #define CHECK(condition)                                                          \
@@ -146,7 +144,6 @@ struct DataSet {
     std::size_t n_slots() const { return of_node.size(); }
     Sight sight() const { return {n_states(), per_state, centre, scale}; }
     HistogramShape shape() const { return {n_bins, 1 + 2 * n_states()}; }
-    HistogramShape shape_of_classes() const { return {n_bins, n_classes}; }
     Slots slots() const { return {of_node, first, n_slots(), parameters.data()}; }
 
     // Rows from `begin` to `end`.
@@ -271,7 +268,7 @@ Units units_of(const DataSet& set) {
 }
 
 struct Answers {
-    std::vector<Whole> sums, histograms, classes;
+    std::vector<Whole> sums, histograms;
 };
 
 Answers ask(const DataSet& set, std::size_t begin, std::size_t end) {
@@ -285,9 +282,6 @@ Answers ask(const DataSet& set, std::size_t begin, std::size_t end) {
     result.histograms.assign(set.n_slots() * set.shape().size(), 0);
     HistogramBuilder(chunk, sight, units, set.shape())
         .add_evidence(positions, set.slots(), result.histograms.data());
-    result.classes.assign(set.n_slots() * set.shape_of_classes().size(), 0);
-    HistogramBuilder(chunk, sight, units, set.shape_of_classes())
-        .add_classes(positions, set.slots(), result.classes.data());
     return result;
 }
 
@@ -301,9 +295,6 @@ void check_parts(Chance& chance, const DataSet& set, const Answers& whole) {
     }
     for (std::size_t t = 0; t < whole.histograms.size(); ++t) {
         CHECK(left.histograms[t] + right.histograms[t] == whole.histograms[t]);
-    }
-    for (std::size_t t = 0; t < whole.classes.size(); ++t) {
-        CHECK(left.classes[t] + right.classes[t] == whole.classes[t]);
     }
 }
 
@@ -405,40 +396,6 @@ void check_splits(const DataSet& set, const Grown& grown, std::span<const Node> 
     }
 }
 
-// Every node that is split by class has rows of two at least, and a category has its own branch.
-void check_class_splits(Chance& chance, const DataSet& set, const Answers& whole, Digest& digest) {
-    const HistogramShape shape = set.shape_of_classes();
-    std::vector<std::int32_t> fills;
-    for (const std::int32_t count : set.n_bins) {
-        const auto most = static_cast<std::size_t>(std::max(count, 1)) - 1;
-        fills.push_back(static_cast<std::int32_t>(chance.from_to(0, most)));
-    }
-    BestSplits best;
-    ClassSplitSearch search(shape, set.numeric, fills, static_cast<double>(set.n_rows), 2.0,
-                            units_of(set).plain);
-    for (std::size_t s = 0; s < set.n_slots(); ++s) {
-        search.find(whole.classes.data() + s * shape.size(), best);
-    }
-    for (std::size_t s = 0; s < set.n_slots(); ++s) {
-        if (best.attribute[s] < 0) continue;
-        const auto a = static_cast<std::size_t>(best.attribute[s]);
-        CHECK(set.n_bins[a] > 0);
-        CHECK(best.missing[s] >= 0 && best.missing[s] < best.n_children[s]);
-        if (set.numeric[a] != 0) {
-            CHECK(best.n_children[s] == 2 && best.table[s] < 0 && best.cut[s] < set.n_bins[a]);
-            CHECK(best.missing[s] == (fills[a] > best.cut[s] ? 1 : 0));
-        } else {
-            CHECK(best.n_children[s] == set.n_bins[a] && best.table_size[s] == set.n_bins[a]);
-            for (std::int32_t c = 0; c < set.n_bins[a]; ++c) {
-                CHECK(best.branches[static_cast<std::size_t>(best.table[s] + c)] == c);
-            }
-            CHECK(best.missing[s] == fills[a]);
-        }
-        ++seen.by_class;
-        digest.add(static_cast<Whole>(best.cut[s]));
-    }
-}
-
 void check_predictions(Chance& chance, const DataSet& set, Digest& digest) {
     const std::size_t n_levels = chance.from_to(1, 3);
     std::vector<std::int32_t> ancestor;
@@ -501,7 +458,6 @@ void check_data_set(std::uint64_t seed, Digest& digest) {
     const Answers whole = ask(set, 0, set.n_rows);
     digest.add(whole.sums);
     digest.add(whole.histograms);
-    digest.add(whole.classes);
     check_parts(chance, set, whole);
     check_totals(set, whole);
     const double least = chance.one_of({1.0, 2.5, 20.0});
@@ -512,7 +468,6 @@ void check_data_set(std::uint64_t seed, Digest& digest) {
     const Positions positions{set.nodes.data(), set.n_trees(), set.n_rows};
     const std::vector<Node> gone = routed(set.chunk(0, set.n_rows), positions, splits);
     check_splits(set, grown, gone, least);
-    check_class_splits(chance, set, whole, digest);
     check_predictions(chance, set, digest);
     check_bins(chance);
 }
@@ -527,7 +482,7 @@ int main(int argc, char** argv) {
         check_data_set(current_data_set, digest);
     }
     CHECK(seen.on_numbers > 200 && seen.on_categories > 200);
-    CHECK(seen.with_missing > 200 && seen.no_split > 100 && seen.by_class > 100);
+    CHECK(seen.with_missing > 200 && seen.no_split > 100);
     std::printf("%zu data sets, kernels: %s\n", n_data_sets, kernels().name);
     std::printf("%016llx\n", static_cast<unsigned long long>(digest.value()));
     if (argc > 1) std::ofstream(argv[1]) << std::hex << digest.value() << '\n';

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "data/bins.hpp"
-#include "published/grow.hpp"
 #include "shrunken/grower.hpp"
 #include "tree/bootstrap.hpp"
 #include "tree/collapse.hpp"
@@ -28,7 +27,7 @@ std::size_t current_data_set = 0;
 // What has been seen: a test of nothing proves nothing.
 struct {
     std::size_t on_numbers = 0, on_categories = 0, on_scores = 0, with_missing = 0;
-    std::size_t only_missing = 0, given = 0;
+    std::size_t only_missing = 0, with_temperature = 0, without_temperature = 0, rising = 0;
 } seen;
 
 #define CHECK(condition)                                                          \
@@ -130,9 +129,18 @@ void add_attributes(Chance& chance, DataSet& set, std::vector<int>& kinds) {
     }
 }
 
+// Two classes have a log-odds a classifier, and then what bends each of them.
+void add_bends(DataSet& set) {
+    for (std::size_t i = 0; i < set.n_scores * set.n_rows; ++i) {
+        const double size = std::abs(set.scores[i]);
+        set.scores.push_back(-size - 2.0 * std::log1p(std::exp(-size)));
+    }
+    set.n_scores *= 2;
+}
+
 void add_scores(Chance& chance, DataSet& set) {
     const std::size_t several = chance.one_of<std::size_t>({1, 1, 2, 3});
-    set.n_scores = set.n_classes == 2 ? several : several * set.n_classes;
+    set.n_scores = several * set.n_states();
     set.tame = chance.happens(0.7);
     for (std::size_t c = 0; c < set.n_scores; ++c) {
         const int kind = static_cast<int>(chance.from_to(0, set.tame ? 2 : 5));
@@ -141,11 +149,15 @@ void add_scores(Chance& chance, DataSet& set) {
             set.scores.push_back(random_score(chance, kind, hit));
         }
     }
-    if (chance.happens(0.3)) return;
-    for (std::size_t i = 0; i < set.n_rows * set.n_states(); ++i) {
-        set.offset.push_back(chance.happens(0.05) ? chance.one_of({-36.7, 36.7})
-                                                  : chance.between(-3.0, 3.0));
+    if (several == 1 && chance.happens(0.4)) {
+        set.offset = set.scores;  // what one classifier says
+    } else if (chance.happens(0.7)) {
+        for (std::size_t i = 0; i < set.n_rows * set.n_states(); ++i) {
+            set.offset.push_back(chance.happens(0.05) ? chance.one_of({-36.7, 36.7})
+                                                      : chance.between(-3.0, 3.0));
+        }
     }
+    if (set.n_classes == 2) add_bends(set);
 }
 
 DataSet random_data_set(Chance& chance) {
@@ -311,6 +323,17 @@ void check_models(const Regressors& regressors, const Structure& tree, const Fit
     }
 }
 
+// Nowhere does a model fall with the score: the bend is not steeper than the log-odds.
+void check_rising(const DataSet& set, const Structure& tree, const FittedNodes& models) {
+    const double offset = set.offset.empty() ? 0.0 : 1.0;
+    for (std::size_t v = 0; v < tree.size(); ++v) {
+        const double own = models.parameters[3 * v + 1] + offset;
+        const double bending = std::abs(models.parameters[3 * v + 2]);
+        CHECK(bending <= own + 1e-9 * (1.0 + std::abs(own)));
+    }
+    seen.rising += tree.size();
+}
+
 void check_row(const double* p, std::size_t n_states, double total) {
     double sum = 0.0;
     for (std::size_t j = 0; j < n_states; ++j) {
@@ -403,13 +426,12 @@ void check_predictions(const DataSet& set, const Regressors& regressors, const G
     const std::size_t n_sizes = settings.sizes.size();
     CHECK(tree.predictions.size() == n_sizes * held_out.size() * n_states);
     const std::vector<std::int32_t> roots{0};
-    const auto unpruned = [](std::size_t) { return true; };
     for (std::size_t s = 0; s < n_sizes; ++s) {
-        std::vector<double> shares(n_sizes + 1, 0.0);
+        std::vector<double> shares(n_sizes, 0.0);
         shares[s] = 1.0;
         const CollapsedTree cut =
             collapse(tree.structure, tree.nodes,
-                     SizeWeights(tree.structure, settings.sizes, shares, unpruned));
+                     Levels(tree.structure, tree.structure.n_rows, settings.sizes, shares));
         const std::vector<double> found =
             predicted(set, regressors, cut.tree, cut.weight, cut.parameters, roots);
         for (std::size_t i = 0; i < held_out.size(); ++i) {
@@ -426,15 +448,25 @@ void check_predictions(const DataSet& set, const Regressors& regressors, const G
 
 // What some levels leave is a tree, whose inner nodes one of them goes below; and whichever way
 // a row goes, all levels have their say.
-void check_finished(const Structure& tree, const FittedNodes& models, double alpha, double size) {
-    Pruner pruner(tree, models);
-    pruner.prune(alpha);
-    const auto pruned = [&](std::size_t v) { return pruner.is_inner(v) && !pruner.is_gone(v); };
-    const std::vector<double> sizes{size, size / 3.0}, shares{0.25, 0.0, 0.5};
-    const CollapsedTree result = collapse(tree, models, SizeWeights(tree, sizes, shares, pruned));
+void check_collapsed(const Structure& tree, const FittedNodes& models, std::span<const double> rank,
+                     std::span<const double> lowest) {
+    const std::vector<double> shares{0.25, 0.0, 0.5};
+    CHECK(lowest.size() == shares.size());
+    const Levels levels(tree, rank, lowest, shares);
+    const CollapsedTree result = collapse(tree, models, levels);
     CHECK(result.weight.size() == result.tree.size());
+    CHECK(result.tree.size() >= 1 && result.tree.size() <= tree.size());
+    CHECK(result.parameters.size() * tree.size() == models.parameters.size() * result.tree.size());
+    std::size_t children = 1;
     for (std::size_t v = 0; v < result.tree.size(); ++v) {
-        if (!result.tree.is_leaf(v)) continue;
+        CHECK(result.tree.n_rows[v] > 0.0);
+        if (!result.tree.is_leaf(v)) {
+            const auto first = static_cast<std::size_t>(result.tree.first_child[v]);
+            const auto count = static_cast<std::size_t>(result.tree.n_children[v]);
+            CHECK(first > v && first + count <= result.tree.size());
+            children += count;
+            continue;
+        }
         double sum = result.weight[v];
         for (std::int32_t above = result.tree.parent[v]; above >= 0;
              above = result.tree.parent[static_cast<std::size_t>(above)]) {
@@ -442,36 +474,56 @@ void check_finished(const Structure& tree, const FittedNodes& models, double alp
         }
         CHECK(std::abs(sum - 0.75) < 1e-12);
     }
-    CHECK(result.tree.size() >= 1 && result.tree.size() <= tree.size());
-    CHECK(result.parameters.size() * tree.size() == models.parameters.size() * result.tree.size());
-    std::size_t children = 1;
-    double missing_rows = 0.0;
-    for (std::size_t v = 0; v < result.tree.size(); ++v) {
-        if (result.tree.is_leaf(v)) continue;
-        const auto first = static_cast<std::size_t>(result.tree.first_child[v]);
-        const auto count = static_cast<std::size_t>(result.tree.n_children[v]);
-        CHECK(first > v && first + count <= result.tree.size());
-        CHECK(result.tree.n_rows[v] >= size || std::isfinite(alpha));
-        missing_rows += result.tree.missing_rows[v];
-        children += count;
-    }
     CHECK(children == result.tree.size());
-    if (std::isinf(alpha) && std::isinf(size)) CHECK(result.tree.size() == 1);
-    if (result.tree.size() == tree.size()) {
-        CHECK(nearly(missing_rows,
-                     std::accumulate(tree.missing_rows.begin(), tree.missing_rows.end(), 0.0)));
+    CHECK(all_finite(held_out_gains(tree, models, levels, 2)));
+}
+
+// By how much the leaves below a node have less error than it has.
+double gain_below(const Structure& tree, const FittedNodes& models, std::size_t node,
+                  std::span<const double> leaves, double limit) {
+    if (leaves[node] > limit) return 0.0;
+    double gain = models.error[node];
+    for (std::int32_t b = 0; b < tree.n_children[node]; ++b) {
+        const auto child = static_cast<std::size_t>(tree.first_child[node] + b);
+        gain += gain_below(tree, models, child, leaves, limit) - models.error[child];
     }
+    return gain;
+}
+
+// At every level the tree has no more leaves than it may, and each split gains enough.
+void check_levels(const Structure& tree, const FittedNodes& models, double least_gain) {
+    const PruningOrder order = pruning_order(tree, models, least_gain);
+    std::vector<double> rank;
+    for (std::size_t v = 0; v < tree.size(); ++v) {
+        const auto parent = static_cast<std::size_t>(std::max(tree.parent[v], 0));
+        CHECK(order.leaves[parent] <= order.leaves[v] || v == 0);
+        CHECK(order.strength[parent] >= order.strength[v] || v == 0);
+        CHECK(std::isfinite(order.strength[v]) && !(tree.is_leaf(v) && order.leaves[v] < infinity));
+        rank.push_back(-order.leaves[v]);
+    }
+    for (const double limit : {1.0, 2.0, 4.0, 8.0, 1e9}) {
+        double leaves = order.leaves[0] <= limit ? 0.0 : 1.0;
+        for (std::size_t v = 0; v < tree.size(); ++v) {
+            if (order.leaves[v] <= limit) {
+                const double least = least_gain * tree.n_rows[v];
+                CHECK(gain_below(tree, models, v, order.leaves, limit) >= least * (1.0 - 1e-9));
+            } else if (v > 0 && order.leaves[static_cast<std::size_t>(tree.parent[v])] <= limit) {
+                ++leaves;
+            }
+        }
+        CHECK(leaves <= limit);
+        check_collapsed(tree, models, rank, std::vector<double>{-1.0, -2.0, -limit});
+    }
+    const std::vector<double> strengths{infinity, order.strength[0], order.strength[0] / 2.0};
+    check_collapsed(tree, models, order.strength, strengths);
+    check_collapsed(tree, models, tree.n_rows, std::vector<double>{infinity, 40.0, 4.0});
 }
 
 void check_pruning(const Structure& tree, const FittedNodes& models) {
     const PruningSequence sequence = pruning_sequence(tree, models);
     CHECK(!sequence.alpha.empty() && sequence.alpha[0] == 0.0);
     CHECK(all_finite(sequence.alpha) && all_finite(sequence.held_out));
-    for (const double size : {0.0, 10.0, infinity}) {
-        check_finished(tree, models, 0.0, size);
-        check_finished(tree, models, sequence.alpha.back() / 2.0, size);
-        check_finished(tree, models, infinity, size);
-    }
+    for (const double least_gain : {0.0, 1e-5, 1e-2}) check_levels(tree, models, least_gain);
 }
 
 void count_splits(const DataSet& set, const Structure& tree) {
@@ -520,6 +572,7 @@ void check_tree(const DataSet& set, const Ready& ready, const Parts& parts,
     for (const Row row : parts.rows) total += weights[row];
     check_structure(tree.structure, total, settings);
     check_models(ready.scores, tree.structure, tree.nodes);
+    if (settings.rising) check_rising(set, tree.structure, tree.nodes);
     check_ways(set, tree.structure, parts.rows, weights);
     check_other_categories(set, tree.structure, parts.rows);
     check_predictions(set, ready.scores, tree, settings, parts.held_out);
@@ -533,18 +586,36 @@ void check_tree(const DataSet& set, const Ready& ready, const Parts& parts,
     CHECK(all_finite(tree.structure.gain));
 }
 
-// The structure of a tree that was grown by gain ratio; branches may be empty.
-void check_given(const DataSet& set, const Ready& ready, const Parts& parts,
-                 const GrowthSettings& settings) {
+// On the line of the temperature, probabilities are sharpened or flattened, and nothing else; free
+// of it, the root fits better, for what it costs.
+void check_root(const DataSet& set, const Ready& ready, const Parts& parts, double penalty) {
     const Data data = set.data();
-    const Structure given = grow(data, parts.rows, {settings.min_samples_split, 2.0, 4});
-    ShrunkenGrower grower(data, ready.some(set, false), ready.scores, ready.weights, settings);
-    const GrownTree tree = grower.grow(parts.rows, parts.held_out, &given);
-    CHECK(tree.structure.attribute == given.attribute);
-    seen.given += tree.structure.size() > 1;
-    CHECK(same_bits(tree.structure.n_rows, given.n_rows) || set.weights.size() > 0);
-    check_models(ready.scores, tree.structure, tree.nodes);
-    check_pruning(tree.structure, tree.nodes);
+    const Regressors& scores = ready.scores;
+    Penalties costs = penalties(scores.score_scale(), penalty, scores.corrects_probabilities);
+    CHECK(costs.of_nodes.size() == scores.n_parameters());
+    CHECK(costs.of_root.size() == scores.n_parameters());
+    if (costs.temperature.empty()) {
+        ++seen.without_temperature;
+        CHECK(same_bits(costs.of_root, costs.of_nodes));
+        return;
+    }
+    ++seen.with_temperature;
+    CHECK(!set.offset.empty() && costs.temperature.size() == scores.n_parameters());
+    costs.temperature_only = true;
+    std::vector<double> found(scores.n_parameters(), 0.0);
+    NodeModelFitter fitter(data, scores, ready.weights, costs);
+    fitter.fit(parts.rows, found, true);
+    CHECK(all_finite(found));
+    const double square = std::inner_product(costs.temperature.begin(), costs.temperature.end(),
+                                             costs.temperature.begin(), 0.0);
+    const double length = square > 0.0 ? std::inner_product(found.begin(), found.end(),
+                                                            costs.temperature.begin(), 0.0) /
+                                             square
+                                       : 0.0;
+    for (std::size_t t = 0; t < found.size(); ++t) {
+        const double expected = length * costs.temperature[t];
+        CHECK(std::abs(found[t] - expected) <= 1e-9 * (std::abs(expected) + 1.0));
+    }
 }
 
 // Trees on bootstrap samples, every other one on scores, too, side by side in one forest.
@@ -555,8 +626,8 @@ void check_forest(Chance& chance, const DataSet& set, const Ready& ready, Growth
     Structure all;
     std::vector<double> coefficients, weight;
     std::vector<std::int32_t> roots;
-    // Of both kinds of trees: one a size, and none for a pruned tree.
-    const std::vector<double> shares{0.1, 0.0, 0.1, 0.05, 0.0, 0.0, 0.15, 0.1, 0.0, 0.0};
+    // Of both kinds of trees: one a size.
+    const std::vector<double> shares{0.1, 0.0, 0.1, 0.05, 0.0, 0.15, 0.1, 0.0};
     for (std::size_t t = 0; t < 4; ++t) {
         Random random(chance.from_to(0, 1'000'000));
         // The later two trees draw whole groups.
@@ -577,10 +648,9 @@ void check_forest(Chance& chance, const DataSet& set, const Ready& ready, Growth
         const GrownTree tree = grower.grow(sample.in_bag, sample.out_of_bag);
         const auto first = static_cast<std::int32_t>(all.size());
         roots.push_back(first);
-        const SizeWeights levels(tree.structure, settings.sizes,
-                                 std::span(shares).subspan(t % 2 * (settings.sizes.size() + 1),
-                                                           settings.sizes.size() + 1),
-                                 [](std::size_t) { return true; });
+        const std::size_t n_sizes = settings.sizes.size();
+        const Levels levels(tree.structure, tree.structure.n_rows, settings.sizes,
+                            std::span(shares).subspan(t % 2 * n_sizes, n_sizes));
         for (std::size_t v = 0; v < tree.structure.size(); ++v) weight.push_back(levels.weight(v));
         const std::size_t at = all.add_leaves(-1, tree.structure.size());
         for (std::size_t v = 0; v < tree.structure.size(); ++v) {
@@ -614,9 +684,10 @@ void check_data_set(std::uint64_t seed) {
     check_bins(set, ready.columns);
     CHECK(all_finite(ready.scores.values) && all_finite(ready.scores.scale));
     const Parts parts = random_parts(chance, set);
-    const GrowthSettings settings = random_settings(chance);
+    GrowthSettings settings = random_settings(chance);
+    settings.rising = set.n_classes == 2 && set.n_scores == 2 && chance.happens(0.5);
     check_tree(set, ready, parts, ready.weights, settings, chance.happens(0.3));
-    check_given(set, ready, parts, settings);
+    check_root(set, ready, parts, settings.penalty);
     if (seed % 4 == 0) check_unit_weights(set, parts, settings);
     check_forest(chance, set, ready, settings);
 }
@@ -626,13 +697,13 @@ void check_too_many_categories() {
     DataSet set;
     set.n_rows = 50;
     set.n_classes = 2;
-    set.n_scores = 1;
+    set.n_scores = 2;
     set.max_bins = 255;
     set.n_categories = {static_cast<std::int32_t>(most_bins) + 1};
     for (std::size_t i = 0; i < set.n_rows; ++i) {
         set.matrix.push_back(static_cast<double>(i * 1000));
         set.labels.push_back(static_cast<Label>(i % 2));
-        set.scores.push_back(0.5);
+        set.scores.insert(set.scores.end(), {0.5, -0.5});
     }
     set.columns.n_rows = set.n_rows;
     set.columns.columns.push_back(nominal_column(set.table().column(0), set.n_rows,
@@ -667,7 +738,8 @@ int main() {
     check_too_many_categories();
     for (; current_data_set < n_data_sets; ++current_data_set) check_data_set(current_data_set);
     CHECK(seen.on_numbers > 1000 && seen.on_categories > 1000 && seen.on_scores > 1000);
-    CHECK(seen.with_missing > 1000 && seen.only_missing > 10 && seen.given > 50);
+    CHECK(seen.with_missing > 1000 && seen.only_missing > 10);
+    CHECK(seen.with_temperature > 100 && seen.without_temperature > 100 && seen.rising > 1000);
     std::printf("%zu data sets\n", n_data_sets);
     return 0;
 }

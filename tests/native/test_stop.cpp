@@ -146,19 +146,12 @@ void check_histograms(const Rows& rows) {
         Sight sight(1, 1, centre, scale);
         Summing(chunk, sight, units, false).sums(positions, slots);
     });
-    for (const bool classes : {false, true}) {
-        const HistogramShape shape{n_bins, classes ? std::size_t{2} : std::size_t{3}};
-        check_stops(classes ? "by class" : "histograms", 1, [&] {
-            Sight sight(1, 1, centre, scale);
-            std::vector<Whole> into(shape.size());
-            HistogramBuilder builder(chunk, sight, units, shape);
-            if (classes) {
-                builder.add_classes(positions, slots, into.data());
-            } else {
-                builder.add_evidence(positions, slots, into.data());
-            }
-        });
-    }
+    const HistogramShape shape{n_bins, 3};
+    check_stops("histograms", 1, [&] {
+        Sight sight(1, 1, centre, scale);
+        std::vector<Whole> into(shape.size());
+        HistogramBuilder(chunk, sight, units, shape).add_evidence(positions, slots, into.data());
+    });
     const std::vector<std::int32_t> leaf{-1}, zero{0};
     const SplitTables splits{first, leaf, zero, zero, zero, leaf, {}, n_bins};
     check_stops("route", 1, [&] { routed(chunk, positions, splits); });

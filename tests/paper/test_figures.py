@@ -112,7 +112,8 @@ def test_the_artificial_example_before_and_after():
     # Row by row from below: x_2 is the first index.
     corners = {"low": plane[50, 50], "high": plane[170, 170]}
     others = {"left": plane[170, 50], "right": plane[50, 170]}
-    assert min(corners.values()) > 0.75 and max(others.values()) < 0.25
+    # The truth is 0.9 and 0.1; an average over the way to a leaf stays short of it.
+    assert min(corners.values()) > 0.7 and max(others.values()) < 0.3
     for panel in (before, after):
         points = np.vstack([part.get_offsets() for part in panel.collections])
         assert points.shape == (600, 2)
@@ -128,6 +129,7 @@ def test_the_tree_of_rdg1():
     figure = tree_figure()
     [axes] = figure.axes
     texts = shown_texts(axes)
-    assert sum(text.startswith("F[c0]") for text in texts) >= 2
-    assert all("S[c1]" in text or "=" in text for text in texts if text.startswith("F["))
+    assert texts[0] == "p: probability of c1, m: its margin"
+    formulas = [text for text in texts if text.startswith("logit p = ")]
+    assert len(formulas) >= 2 and all(text.endswith(" m") for text in formulas)
     assert (pixels(figure) < 100).all(axis=-1).sum() > 500

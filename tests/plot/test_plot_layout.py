@@ -68,3 +68,14 @@ def test_branches_cross_no_box_but_their_ends(orientation, root):
             for box in boxes:
                 if box is not child and box is not parent_of[id(child)]:
                     assert apart(line, rectangle(box.place, box.size))
+
+
+def test_a_wide_leaf_does_not_push_the_next_level_away():
+    small = {"size": (10.0, 10.0), "label_size": (5.0, 5.0)}
+    below = [Box("", "x", 0.0, **small) for _ in range(2)]
+    inner = Box("", "x", 0.0, children=below, **small)
+    wide = Box("", "x", 0.0, size=(500.0, 10.0), label_size=(5.0, 5.0))
+    root = Box("", "", 0.0, children=[wide, inner], size=(10.0, 10.0))
+    width, _ = arrange(root, "right")
+    assert max(box.place[0] for box in below) < wide.place[0]
+    assert width == pytest.approx(wide.place[0] + 250.0)

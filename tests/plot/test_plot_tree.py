@@ -12,9 +12,11 @@ from sklearn.exceptions import NotFittedError
 from sklearn.naive_bayes import GaussianNB
 
 from caltree import CalibratedClassifier, CalibrationForest, CalibrationTree, PlattScaling
+from caltree._fitted.outline import Outline
 from caltree.plot import plot_tree
 from caltree.plot.boxes import draw_new
 from caltree.plot.layout import Box
+from tests.support.averaged_trees import averaged_tree
 from tests.support.figures import assert_readable, extent_of, no_figure_is_open
 from tests.support.trees import fixed_boosted_tree, fixed_tree, make_frame, make_rows
 
@@ -29,12 +31,16 @@ def squeezed(text):
 
 
 def lines_of(tree, **how):
-    """The conditions and formulas of the tree as text."""
+    """The conditions, formulas and outcomes of the tree as text."""
     lines = tree.to_text(**how).splitlines()
     lines = [re.sub(r"^(\|\s+|\|--- )+", "", line) for line in lines]
-    formulas = [squeezed(line) for line in lines if line.startswith("F[")]
-    conditions = [re.sub(r"\s+\(n=.*\)$", "", line) for line in lines if " (n=" in line]
-    return conditions, formulas
+    formulas = [squeezed(line) for line in lines if IS_FORMULA.match(line)]
+    conditions = [line.partition("  (n=")[0] for line in lines if "  (n=" in line]
+    outcomes = [line.partition("): ")[2] for line in lines if "): " in line]
+    return conditions, formulas, outcomes
+
+
+IS_FORMULA = re.compile(r"(logit |ln )?p(\[.*\])? +=")
 
 
 def is_box(text):
@@ -45,21 +51,32 @@ def boxes(axes):
     return [text for text in axes.texts if is_box(text)]
 
 
+def note(axes):
+    """The note above the tree."""
+    first = axes.texts[0]
+    assert not is_box(first)
+    return first
+
+
 def labels(axes):
-    return [text for text in axes.texts if not is_box(text)]
+    return [text for text in axes.texts[1:] if not is_box(text)]
 
 
 def shown_formulas(axes):
-    lines = [line for box in boxes(axes) for line in box.get_text().splitlines()]
-    return [squeezed(line) for line in lines if line.startswith("F[")]
+    """The formulas of all boxes, each in one line."""
+    found = []
+    for box in boxes(axes):
+        for line in box.get_text().splitlines():
+            if IS_FORMULA.match(line):
+                found.append(line)
+            elif re.match(r" +[+-] ", line):
+                found[-1] += line
+    return [squeezed(formula) for formula in found]
 
 
-def averaged_tree(n_rows=1500, **params):
-    X, y, scores = make_rows(n_rows, seed=5)
-    tree = CalibrationTree(criterion="residual", **params).fit(X, y, scores=scores)
-    weight = tree.model_.weight
-    assert ((weight > 0) & (weight < 1)).sum() > 1
-    return tree
+def shown_outcomes(axes):
+    lines = [box.get_text().splitlines()[0] for box in boxes(axes)]
+    return [line for line in lines if " -> " in line]
 
 
 def many_classes(n_rows=1500, max_depth=2):
@@ -82,6 +99,14 @@ def long_names(n_rows=1500):
     return fixed_tree(max_depth=3).fit(X, y, scores=random.random(n_rows))
 
 
+def without_name(condition):
+    """A condition as it stands on a branch below the name of its attribute."""
+    interval = re.fullmatch(r"(\S+) < \w+ <= (\S+)( or missing)?", condition)
+    if interval:
+        return f"> {interval[1]}, <= {interval[2]}{interval[3] or ''}"
+    return condition.partition(" ")[2]
+
+
 @both_engines
 @both_ways
 @pytest.mark.parametrize("columns", [["number"], ["colour", "number", "size"]], ids=len)
@@ -89,25 +114,28 @@ def test_every_condition_and_every_formula_is_drawn(columns, orientation, make):
     X, y, scores = make_frame()
     tree = make(max_depth=3).fit(X[columns], y, scores=scores)
     axes = plot_tree(tree, orientation=orientation)
-    conditions, formulas = lines_of(tree)
+    conditions, formulas, outcomes = lines_of(tree)
+    assert note(axes).get_text() == "p: probability of 1, s: its score"
     assert sorted(shown_formulas(axes)) == sorted(formulas)
-    assert len(boxes(axes)) == tree.model_.n_nodes
+    assert sorted(shown_outcomes(axes)) == sorted(outcomes)
+    assert len(formulas) == len(outcomes) == tree.get_n_leaves()
+    assert len(boxes(axes)) == 1 + len(conditions)
     drawn = [squeezed(label.get_text()) for label in labels(axes)]
-    assert sorted(drawn) == sorted(each.partition(" ")[2] for each in conditions)
+    assert sorted(drawn) == sorted(map(without_name, conditions))
     names = [box.get_text().splitlines()[0] for box in boxes(axes)]
-    inner = [name for name in names if not name.startswith("F[")]
-    model = tree.model_
-    expected = [columns[attribute] for attribute in model.attribute if attribute >= 0]
-    assert sorted(inner) == sorted(expected)
+    inner = [name for name in names if " -> " not in name]
+    assert len(inner) == len(boxes(axes)) - tree.get_n_leaves()
+    assert set(inner) <= set(columns)
 
 
 @both_ways
 def test_branches_lead_from_parents_to_children_in_their_order(orientation):
     X, y, scores = make_frame()
     tree = fixed_tree(max_depth=3).fit(X, y, scores=scores)
+    outline = Outline.of(tree.model_)
     axes = plot_tree(tree, orientation=orientation)
     place_of = {box.get_position(): box.get_text() for box in boxes(axes)}
-    assert len(place_of) == tree.model_.n_nodes
+    assert len(place_of) == len(boxes(axes))
     children = {}
     for line in axes.get_lines():
         ends = line.get_xydata()
@@ -115,16 +143,16 @@ def test_branches_lead_from_parents_to_children_in_their_order(orientation):
         children.setdefault(parent, []).append(child)
         along = 1 if orientation == "down" else 0
         assert child[along] > parent[along]
-    assert sum(map(len, children.values())) == tree.model_.n_nodes - 1
+    assert sum(map(len, children.values())) == len(boxes(axes)) - 1
     model, pending = tree.model_, [(0, boxes(axes)[0].get_position())]
     while pending:
         node, place = pending.pop()
         assert place_of[place].splitlines()[-1] == f"n={model.n_rows[node]:,.0f}"
         below = children.get(place, [])
-        assert len(below) == max(0, model.n_children[node])
+        shown = outline.children(node)
         across = 0 if orientation == "down" else 1
         assert below == sorted(below, key=lambda child: child[across])
-        pending += [(model.first_child[node] + k, child) for k, child in enumerate(below)]
+        pending += zip(shown, below, strict=True)
 
 
 @both_engines
@@ -132,8 +160,10 @@ def test_a_tree_that_is_a_single_leaf_can_be_drawn(make):
     X, y, scores = make_frame()
     tree = make(max_depth=0).fit(X, y, scores=scores)
     axes = plot_tree(tree, counts=False)
-    [leaf] = axes.texts
-    assert [squeezed(line) for line in leaf.get_text().splitlines()] == lines_of(tree)[1]
+    [leaf] = boxes(axes)
+    _, formulas, outcomes = lines_of(tree)
+    assert shown_formulas(axes) == formulas and shown_outcomes(axes) == outcomes
+    assert leaf.get_text().count("\n") in (1, 2)  # a formula may take two lines
     assert_readable(axes.figure, axes.texts)
 
 
@@ -150,46 +180,42 @@ def test_rows_are_counted_unless_they_are_not_wanted():
     assert boxes(plot_tree(weighted))[0].get_text().endswith("n=1,249.9")
 
 
-def test_nodes_with_a_share_say_so_and_are_darker():
+def test_nodes_with_a_weight_say_so_and_are_darker():
     tree = averaged_tree()
     model = tree.model_
     axes = plot_tree(tree)
-    shares = {}
+    weights = {}
     for box in boxes(axes):
-        found = re.search(r"share (\d\.\d\d)", box.get_text())
+        found = re.search(r"weight (\d\.\d\d)", box.get_text())
         lightness = sum(to_rgb(box.get_bbox_patch().get_facecolor()))
-        share = float(found[1]) if found else 0.0
-        assert ("F[" in box.get_text()) == bool(found)
-        shares.setdefault(share, []).append(lightness)
+        weight = float(found[1]) if found else 0.0
+        assert ("logit p" in box.get_text()) == bool(found)
+        weights.setdefault(weight, []).append(lightness)
     expected = sorted(round(weight, 2) for weight in model.weight if weight > 0)
-    drawn = sorted(share for share, found in shares.items() for _ in found if share > 0)
+    drawn = sorted(weight for weight, found in weights.items() for _ in found if weight > 0)
     assert drawn == pytest.approx(expected, abs=0.006)
-    means = [np.mean(shares[share]) for share in sorted(shares)]
+    means = [np.mean(weights[weight]) for weight in sorted(weights)]
     assert (np.diff(means) < 0).all()
 
 
-def test_the_share_of_the_scores_is_noted():
-    tree = averaged_tree()
-    texts = [text.get_text() for text in plot_tree(tree).texts]
-    share = tree.model_.uncalibrated_weight
-    noted = [text for text in texts if text.startswith("A share of")]
-    assert noted == (
-        [f"A share of {share:.2f} in every probability belongs to the uncalibrated scores."]
-        if share
-        else []
-    )
-
-
-def test_a_note_is_above_the_tree():
-    tree = averaged_tree()
-    stored = tree.to_dict()
-    stored["model"]["weight"] = [0.75 * weight for weight in stored["model"]["weight"]]
-    stored["selection"] = None
-    tree = CalibrationTree.from_dict(stored)
+def test_a_note_above_the_tree_says_what_the_letters_mean():
+    tree = averaged_tree(uncalibrated=0.25)
     axes = plot_tree(tree)
-    [note] = [text for text in axes.texts if "A share of 0.25 in every" in text.get_text()]
+    assert note(axes).get_text().splitlines() == tree.to_text().splitlines()[:2]
+    assert "(0.25 for the score itself)" in note(axes).get_text()
     assert_readable(axes.figure, axes.texts)
-    assert extent_of(note).y0 > max(extent_of(box).y1 for box in boxes(axes))
+    assert extent_of(note(axes)).y0 > max(extent_of(box).y1 for box in boxes(axes))
+
+
+def test_splits_on_one_attribute_are_one_box():
+    random = np.random.default_rng(0)
+    X = random.permutation(np.repeat([[0.0], [1.0], [2.0]], 200, axis=0))
+    y = random.random(600) < np.where(X[:, 0] == 1, 0.9, 0.1)
+    tree = fixed_tree(max_depth=2, min_samples_leaf=100).fit(X, y, scores=np.full(600, 0.5))
+    assert tree.get_depth() == 2 and tree.get_n_leaves() == 3
+    axes = plot_tree(tree)
+    assert [label.get_text() for label in labels(axes)] == ["<= 0.5", "> 0.5, <= 1.5", "> 1.5"]
+    assert len(boxes(axes)) == 4
 
 
 def test_scores_that_are_left_uncalibrated():
@@ -199,7 +225,7 @@ def test_scores_that_are_left_uncalibrated():
     tree = CalibrationTree().fit(random.normal(size=(400, 2)), y, scores=scores)
     assert tree.model_.uncalibrated_weight == 1.0
     [box] = plot_tree(tree).texts
-    assert box.get_text().splitlines() == ["the uncalibrated scores", "n=400"]
+    assert box.get_text().splitlines() == ["uncalibrated", "n=400"]
 
 
 @pytest.mark.parametrize("max_depth", [0, 1, 2])
@@ -207,12 +233,13 @@ def test_the_top_of_a_tree_says_how_many_leaves_are_below(max_depth):
     X, y, scores = make_rows(800)
     tree = fixed_tree(max_depth=4).fit(X, y, scores=scores)
     axes = plot_tree(tree, max_depth=max_depth)
-    _, formulas = lines_of(tree, max_depth=max_depth)
+    _, formulas, outcomes = lines_of(tree, max_depth=max_depth)
     assert sorted(shown_formulas(axes)) == sorted(formulas)
+    assert sorted(shown_outcomes(axes)) == sorted(outcomes)
     n_leaves = 0
     for box in boxes(axes):
         below = re.search(r"… (\d+) leaves below$", box.get_text())
-        n_leaves += int(below[1]) if below else box.get_text().startswith("F[")
+        n_leaves += int(below[1]) if below else " -> " in box.get_text()
     assert n_leaves == tree.get_n_leaves()
 
 
@@ -249,8 +276,8 @@ def test_small_trees_grow_down_and_large_ones_to_the_right():
     for max_depth, is_down in [(1, True), (2, True), (5, False)]:
         axes = plot_tree(fixed_tree(max_depth=max_depth).fit(X, y, scores=scores))
         first, second = (np.array(box.get_position()) for box in boxes(axes)[:2])
-        assert (second[1] > first[1] and first[0] > second[0]) == is_down or not is_down
-        leaves = [box.get_position() for box in boxes(axes) if box.get_text().startswith("F[")]
+        assert (second[0] < first[0]) == is_down
+        leaves = [box.get_position() for box in boxes(axes) if " -> " in box.get_text()]
         n_columns = len({round(place[0]) for place in leaves})
         assert (n_columns == len(leaves)) == is_down
         sizes.append(np.prod(axes.figure.get_size_inches()))
@@ -265,20 +292,18 @@ def test_long_conditions_are_wrapped_and_cut():
     assert any(each[-1].endswith("…") for each in lines)
     root = boxes(axes)[0].get_text().splitlines()
     assert len(root) == 4 and root[2].endswith("…")
-    formulas = [line for box in boxes(axes) for line in box.get_text().splitlines() if "F[" in line]
-    assert {re.match(r"F\[(.*?)\]", line)[1] for line in formulas} == {
-        "a class with … is no",
-        "a class with …is yes",
-    }
+    assert note(axes).get_text() == "p: probability of a class with …is yes, s: its score"
 
 
 def test_of_many_classes_some_formulas_are_shown():
     tree = many_classes(max_depth=1)
     for box in boxes(plot_tree(tree))[1:]:
         lines = box.get_text().splitlines()
-        assert len(lines) == 10 and lines[-2] == "… 22 more classes"
+        assert len(lines) == 7 and lines[-2] == "… 22 more classes"
         assert max(map(len, lines)) <= 56
-        assert [line[:4] for line in lines[0:8:2]] == ["F[A]", "F[B]", "F[C]", "F[D]"]
+        assert lines[0].startswith("0.5 -> ") and lines[0].count(", ") == 4
+        assert [line[:7] for line in lines[1:5]] == ["ln p[A]", "ln p[B]", "ln p[C]", "ln p[D]"]
+        assert all(line.endswith(" …") for line in lines[1:5])
     lines = boxes(plot_tree(tree, max_formulas=25))[1].get_text().splitlines()
     assert lines[-2] == "… 1 more class"
 
@@ -293,7 +318,7 @@ def test_a_tree_fits_into_given_axes():
     X, y, scores = make_frame(600)
     tree = fixed_tree(max_depth=2).fit(X, y, scores=scores)
     for layout in (None, "constrained"):
-        figure, (left, right) = plt.subplots(1, 2, figsize=(14, 5), layout=layout)
+        figure, (left, right) = plt.subplots(1, 2, figsize=(16, 5), layout=layout)
         assert plot_tree(tree, ax=right) is right
         assert_readable(figure, right.texts)
         inside = right.get_window_extent()
@@ -313,7 +338,7 @@ def test_text_that_must_be_tiny_is_warned_of():
     axes = plt.figure(figsize=(4, 3)).add_subplot()
     with pytest.warns(UserWarning, match=r"only with text of \d\.\d points; leave ax out"):
         plot_tree(tree, ax=axes)
-    assert len(boxes(axes)) == tree.model_.n_nodes
+    assert len(boxes(axes)) == 1 + len(lines_of(tree)[0])
 
 
 def test_a_classifier_is_drawn_by_its_calibrator():
@@ -338,7 +363,7 @@ def test_a_picture_too_large_for_a_file_is_refused():
     leaves = [Box("a line\n" * 80, "> 1", 1.0) for _ in range(20)]
     root = Box("x", "", 0.0, children=leaves)
     with pytest.raises(ValueError, match=r"tree has 20 leaves .* a picture of \d+ by \d{3} inches"):
-        draw_new(root, "", ("right",))
+        draw_new({"right": root}, "")
     assert no_figure_is_open()
 
 

@@ -442,7 +442,7 @@ def test_a_panel_for_each_of_very_many_classes_is_refused():
 
 def test_what_is_no_classifier_is_refused(fitted):
     X, y, _ = fitted
-    tree = CalibrationTree(max_depth=1, ccp_alpha=None).fit(X, y, scores=np.full(600, 0.5))
+    tree = CalibrationTree(max_depth=1).fit(X, y, scores=np.full(600, 0.5))
     for estimator, kind, message in [
         (GaussianNB(), NotFittedError, "GaussianNB instance is not fitted"),
         (CalibratedClassifier(GaussianNB()), NotFittedError, "is not fitted"),

@@ -1,6 +1,7 @@
 """The numbers of a report, held against other ways to come by them."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -17,14 +18,15 @@ from caltree import (
     PublishedCalibrationTree,
 )
 from caltree._fitted.names import format_count
+from caltree._fitted.outline import Outline
 from caltree.metrics import log_loss, rmse
 from caltree.report import report
 from caltree.report.evidence import _verdict
 from caltree.report.intervals import axis_end, paired_gain
-from caltree.report.wording import percent
+from caltree.report.wording import candidate, percent
 
 from ..support.report_scenes import SCENES, make_table, trained
-from ..support.trees import fixed_tree, make_rows
+from ..support.trees import fixed_boosted_tree, fixed_tree, make_rows
 
 
 @pytest.mark.parametrize("scene", SCENES)
@@ -140,9 +142,62 @@ def test_regions_are_the_leaves_with_their_own_rows():
             assert region["observed"] == pytest.approx((y[rows] == "yes").mean())
             assert region["calibrated"] == pytest.approx(after[rows].mean())
             assert sum(each["rows"] for each in region["before"]) == rows.sum()
-    harm = [region["harm"] for region in data["regions"]]
-    assert harm == sorted(harm, reverse=True)
     assert data["regions"][0]["words"] == "contract = student"
+
+
+def test_regions_that_may_be_chance_do_not_lead(made):
+    regions = made("many_leaves").data["regions"]
+    groups = [(region["few"], not region["off"]) for region in regions]
+    assert groups == sorted(groups) and len(set(groups)) == 4
+    for group in set(groups):
+        harm = [each["harm"] for each, its in zip(regions, groups, strict=True) if its == group]
+        assert harm == sorted(harm, reverse=True)
+    # By harm alone, others would come before them.
+    assert [region["harm"] for region in regions] != sorted(
+        (region["harm"] for region in regions), reverse=True
+    )
+
+
+def test_nodes_say_what_their_models_do():
+    tree, frame, y, scores = trained()
+    data = report(tree, frame, y, scores).data
+    text = tree.to_text().splitlines()
+    assert data["legend"] == ["p: probability of yes, s: its score"] and data["legend"][0] in text
+    for node in data["tree"]:
+        if node["children"]:
+            assert (node["formulas"], node["outcome"]) == ([], None)
+        else:
+            [line] = [line for line in text if line.endswith(f"): {node['outcome']}")]
+            [formula] = node["formulas"]
+            assert text[text.index(line) + 1].strip("| ") == formula
+    assert all(region["outcome"] is None for region in margins_report().data["regions"])
+
+
+def test_splits_on_one_attribute_are_one_for_the_reader(made):
+    nodes = {node["id"]: node for node in made("many_leaves").data["tree"]}
+    several = [node for node in nodes.values() if node["children"] > 2]
+    assert several
+    for node in several:
+        branches = [each["branch"] for each in nodes.values() if each["parent"] == node["id"]]
+        assert any(re.search(r"\S+ < (age|income) <= \S+", branch) for branch in branches)
+
+
+@pytest.mark.parametrize("positive", ["no", "yes"])
+def test_the_probability_is_that_of_the_event(positive):
+    _, y, scores = make_table(1500)
+    fresh, labels, fresh_scores = make_table(1000, seed=1)
+    if positive == "no":
+        scores, fresh_scores = 1 - scores, 1 - fresh_scores
+    platt = PlattScaling(pos_label=positive).fit(None, y, scores)
+    made = report(platt, fresh, labels, fresh_scores)
+    assert made.data["event"] == positive
+    assert f"the probability is that of <b>{positive}</b>" in made.to_html()
+    [curve] = made.data["reliability"]
+    assert (curve["class"], curve["rows"]) == (positive, (labels == positive).sum())
+    students = next(each for each in made.data["regions"] if each["words"] == "contract = student")
+    rows = (fresh["contract"] == "student").to_numpy()
+    assert students["says"] == pytest.approx(fresh_scores[rows].mean())
+    assert students["observed"] == pytest.approx((labels[rows] == positive).mean())
 
 
 def test_every_node_has_the_rows_of_its_children(made):
@@ -163,12 +218,14 @@ def test_a_large_tree_is_cut_back_by_the_number_of_rows(most):
     if most == 1:
         assert data["kind"] == "segments" and len(data["tree"]) == 1
         return
-    assert len(data["regions"]) == most
+    assert most - 2 <= len(data["regions"]) <= most
     assert f"{tree.get_n_leaves():,} leaves" in data["note"]
     assert sum(region["rows"] for region in data["regions"]) == 3000
-    largest_left_whole = max(region["rows"] for region in data["regions"] if region["leaves"] > 1)
-    divided = [node["rows"] for node in data["tree"] if node["children"]]
-    assert min(divided) >= largest_left_whole
+    least = min(node["rows"] for node in data["tree"] if node["children"])
+    outline, room = Outline.of(tree.model_), most - len(data["regions"])
+    for region in data["regions"]:
+        n_parts = len(outline.children(int(region["id"].removeprefix("node-"))))
+        assert region["rows"] <= least or n_parts == 0 or n_parts - 1 > room
 
 
 def test_with_many_classes_a_region_speaks_of_the_one_farthest_off(made):
@@ -255,7 +312,7 @@ def test_one_column_of_scores_is_known_again_as_two():
 
 
 def test_a_share_of_training_rows_is_estimated():
-    tree = CalibrationTree(criterion="residual").fit(*make_table(3000))
+    tree = CalibrationTree().fit(*make_table(3000))
     seen, fresh = make_table(3000), make_table(3000, seed=1)
     rows = [
         type(one)(np.concatenate([one[:900], other[:2100]]), columns=one.columns).infer_objects()
@@ -282,9 +339,13 @@ def test_a_model_knows_its_training_rows_although_their_scores_differ(kind):
 def test_what_was_chosen_is_told(made):
     choice, selection = made("loans").data["choice"], trained()[0].selection_
     assert choice["selection"] == {**selection.to_dict(), "chosen": selection.chosen}
-    assert "and chose an average over regions" in made("loans").to_html()
+    [name] = [each.name for each in selection.candidates if each.weight > 0]
+    assert (
+        "and chose a model for each region. "
+        f"All weight is on the tree cut back to at most {name}." in made("loans").to_html()
+    )
     assert "and chose the uncalibrated scores" in made("one_leaf").to_html()
-    assert "and chose an average over regions" in made("forest").to_html()
+    assert "and chose a model for each region" in made("forest").to_html()
     assert "it looks at the scores alone" in made("scaling").to_html()
     assert "without comparing it" in made("many_leaves").to_html()
 
@@ -300,10 +361,15 @@ def test_attributes_come_by_importance(made):
 
 def test_why_attributes_contribute_nothing(made):
     frame, y, scores = make_table(800)
-    published = PublishedCalibrationTree(boosting_iterations=2).fit(frame, y, scores)
+    unmeasured = fixed_boosted_tree(boosting_iterations=2).fit(frame, y, scores)
+    stored = fixed_tree(max_depth=1).fit(frame, y, scores).to_dict()
+    stored["model"]["gain"][0] = -1.0
     rows = make_table(400, seed=1)
     reasons = {
-        "gain ratio": report(published, *rows).data["attributes"],
+        "No rows were held out": report(unmeasured, *rows).data["attributes"],
+        "the splits gained nothing": report(CalibrationTree.from_dict(stored), *rows).data[
+            "attributes"
+        ],
         "left uncalibrated": made("one_leaf").data["attributes"],
         "scores alone": made("scaling").data["attributes"],
         "same model everywhere": report(fixed_tree(max_depth=0).fit(frame, y, scores), *rows).data[
@@ -314,11 +380,53 @@ def test_why_attributes_contribute_nothing(made):
         assert words in found["reason"] and found["importances"] == []
 
 
-def test_margins_are_said_to_be_no_probabilities():
+def test_importances_of_a_published_tree_are_measured_on_held_out_rows():
+    frame, y, scores = make_table(800)
+    tree = PublishedCalibrationTree(boosting_iterations=2).fit(frame, y, scores)
+    assert tree.get_n_leaves() > 1
+    found = report(tree, *make_table(400, seed=1)).data["attributes"]
+    assert found["reason"] is None and found["importances"][0]["name"] == "contract"
+
+
+def margins_report():
     X, y, scores = make_rows(600)
     margins = np.log(scores[:, 1] / scores[:, 0])
     tree = CalibrationTree(score_type="margin").fit(X[:300], y[:300], margins[:300])
-    assert "no probabilities" in report(tree, X[300:], y[300:], margins[300:]).to_html()
+    return report(tree, X[300:], y[300:], margins[300:])
+
+
+def test_margins_are_said_to_be_no_probabilities():
+    assert "no probabilities" in margins_report().to_html()
+
+
+# The names of candidates
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("uncalibrated", "the uncalibrated scores"),
+        ("global", "one model for all rows"),
+        ("2 regions", "the tree cut back to at most 2 regions"),
+        ("regions of 60 rows", "trees with regions of 60 rows"),
+        (
+            "regions of 60 rows, splits on scores too",
+            "trees with regions of 60 rows, splits on scores too",
+        ),
+    ],
+)
+def test_candidates_have_names_that_fit_a_sentence(name, words):
+    assert candidate(name) == words
+
+
+def test_the_shares_of_an_average_are_listed():
+    tree, *rows = trained()
+    stored = tree.to_dict()
+    for each in stored["selection"]["candidates"]:
+        each["weight"] = {"global": 0.25, "2 regions": 0.75}.get(each["name"], 0.0)
+    page = report(CalibrationTree.from_dict(stored), *rows).to_html()
+    assert "The probabilities are an average:" in page and "All weight is on" not in page
+    assert "the tree cut back to at most 2 regions" in page
 
 
 # Words of numbers

@@ -71,6 +71,8 @@ def test_clicking_a_region_shows_its_own_diagram(look, made):
     assert page.locator(".region.chosen").count() == 1
     assert page.locator("[aria-selected=true]").get_attribute("data-place") == regions[3]["id"]
     assert f"{regions[3]['rows']:,.0f}\xa0rows" in page.locator("#panel-sentence").inner_text()
+    assert page.locator("#panel-formulas").inner_text() == "\n".join(regions[3]["formulas"])
+    assert regions[3]["outcome"] in page.locator("#panel-numbers").inner_text()
     assert page.complaints == []
 
 
@@ -111,13 +113,18 @@ def test_the_first_regions_are_shown_and_all_on_request(look, made):
     assert page.locator(".region:visible").count() == 10
 
 
+def test_the_regions_of_a_small_tree_are_shown_at_once(look, made):
+    page, regions = look("loans"), made("loans").data["regions"]
+    assert page.locator(".region:visible").count() == len(regions) <= 16
+    assert page.locator("#all-regions").count() == 0
+
+
 def test_regions_of_few_rows_are_pale_and_say_so(look, made):
     page = look("few_rows")
     regions = made("few_rows").data["regions"]
     assert all(region["few"] for region in regions)
     assert page.locator(".region.few").count() == len(regions)
     assert "Too few rows to judge" in page.locator("#panel-doubt").inner_text()
-    page.locator("#all-regions").click()
     page.locator(".region", has_text="no rows here").first.click()
     assert "nothing can be said" in page.locator("#panel-doubt").inner_text()
     assert page.locator("#panel svg circle").count() == 0

@@ -7,47 +7,50 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 from caltree import (
+    BetaScaling,
     CalibratedClassifier,
     CalibrationForest,
     CalibrationTree,
     IsotonicScaling,
     PlattScaling,
     PublishedCalibrationTree,
+    TemperatureScaling,
 )
 from caltree._running.progress import fitting, showing, stage
 
-from ..support.trees import make_rows
+from ..support.trees import FIXED, make_rows
 
 READ = "read 3 attributes of 400 rows"
 GREW = r"grew {} trees of [\d,]+ nodes"
+PREDICTED = r"predicted held-out rows at \d+ levels"
 AVERAGED = r"averaged \d+ {} \(chosen: \w+\)"
 STAGES = {
     "exact": (
         CalibrationTree(n_jobs=2),
         [
             READ,
-            GREW.format(12),
-            "pruned the trees that split by residual",
-            "pruned the trees that split by gain_ratio",
+            GREW.format(6),
+            PREDICTED,
             AVERAGED.format("candidates"),
         ],
     ),
     "hist": (
-        CalibrationTree(tree_method="hist", criterion="residual"),
+        CalibrationTree(tree_method="hist"),
         [
             "put 400 rows into bins",
             GREW.format(6),
-            "pruned the trees that split by residual",
+            PREDICTED,
             AVERAGED.format("candidates"),
         ],
     ),
+    "nothing chosen": (CalibrationTree(**FIXED), [READ, GREW.format(1)]),
     "published": (
         PublishedCalibrationTree(),
         [
             READ,
             GREW.format(6),
             r"fitted their node models by \d+ iterations",
-            "pruned the trees that split by gain_ratio",
+            "pruned the tree",
         ],
     ),
     "forest": (
@@ -59,6 +62,8 @@ STAGES = {
         ],
     ),
     "platt": (PlattScaling(), ["fitted to 400 rows"]),
+    "temperature": (TemperatureScaling(), ["fitted to 400 rows"]),
+    "beta": (BetaScaling(), ["fitted to 400 rows"]),
     "isotonic": (IsotonicScaling(), ["fitted to 400 rows"]),
 }
 
@@ -80,7 +85,7 @@ def test_every_stage_is_a_line_with_its_time(name, capsys):
 
 def test_a_classifier_tells_of_its_folds_and_of_the_calibrator(capsys):
     X, y, _ = make_rows(400)
-    for calibrator, own in ((PlattScaling(), 0), (PlattScaling(verbose=1), 1), ("tree", 5)):
+    for calibrator, own in ((PlattScaling(), 0), (PlattScaling(verbose=1), 1), ("tree", 4)):
         CalibratedClassifier(GaussianNB(), calibrator, cv=3, verbose=1).fit(X, y)
         lines = capsys.readouterr().out.splitlines()
         folds = [f"scored fold {k} of 3 with GaussianNB" for k in (1, 2, 3)]
@@ -110,7 +115,7 @@ def test_the_share_that_is_done_rises_to_all(name):
         estimator.set_params(verbose=0).fit(X, y, scores)
     assert shares == sorted(shares) and shares[0] > 0.0
     assert shares[-1] == pytest.approx(1.0) and max(shares) <= 1.0
-    assert len(shares) > 3 or name in ("platt", "isotonic")
+    assert len(shares) > 3 or name in ("platt", "temperature", "beta", "isotonic")
 
 
 def test_a_fit_within_a_fit_tells_its_own_stages(capsys):

@@ -8,7 +8,7 @@ this order: ``folds``, ``boosting``, ``splits``, ``nodes``, ``pruning``, ``tree`
 from .boosting import boost, choose_iterations, log_odds
 from .folds import deal_folds
 from .nodes import Node, fit_node_models, grow
-from .pruning import pruning_sequence
+from .pruning import pruning_order, pruning_sequence
 from .splits import Split, find_split
 from .tree import SpecTree, published_tree
 
@@ -23,6 +23,7 @@ __all__ = [
     "fit_node_models",
     "grow",
     "log_odds",
+    "pruning_order",
     "pruning_sequence",
     "published_tree",
 ]

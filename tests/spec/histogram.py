@@ -28,26 +28,21 @@ def see(
     scores: Floats, offset: Floats | None, n_classes: int, centre: Floats, scale: Floats, width: int
 ) -> shrunken.Regressors:
     """The scores as node models see them, given the scale of all rows, log-odds by log-odds."""
-    n = len(scores)
-    n_states = 1 if n_classes == 2 else n_classes
-    k = width - 1
-    if k == scores.shape[1]:
-        seen = np.tile(scores[:, np.newaxis, :], (1, n_states, 1))
+    all_scores = width - 1 == scores.shape[1]
+    seen, is_own = shrunken.seen_by_states(scores, n_classes, all_scores=all_scores)
+    n_states = len(is_own)
+    if all_scores:
         centre, scale = (np.tile(values, (n_states, 1)) for values in (centre, scale))
-        is_own = np.arange(k) % n_states == np.arange(n_states)[:, np.newaxis]
-    else:
-        # Of several classifiers side by side each has a score a class.
-        seen = scores.reshape(n, k, n_states).transpose(0, 2, 1)
-        centre, scale = centre.reshape(n_states, k), scale.reshape(n_states, k)
-        is_own = np.ones((n_states, k), dtype=bool)
+    centre, scale = centre.reshape(is_own.shape), scale.reshape(is_own.shape)
     deviations = np.where(scale > 0, (seen - centre) / np.where(scale > 0, scale, 1.0), 0.0)
     deviations = np.clip(deviations, -FARTHEST_SCORE, FARTHEST_SCORE)
     return shrunken.Regressors(
-        x=np.concatenate([np.ones((n, n_states, 1)), deviations], axis=2),
-        offset=np.zeros((n, n_states)) if offset is None else offset,
+        x=np.concatenate([np.ones((*seen.shape[:2], 1)), deviations], axis=2),
+        offset=np.zeros(seen.shape[:2]) if offset is None else offset,
         centre=centre,
         scale=scale,
         is_own=is_own,
+        corrects_probabilities=offset is not None,
     )
 
 
@@ -107,14 +102,6 @@ def histogram_of_node(
     return result
 
 
-def classes_of_node(sample: shrunken.Sample, rows: Rows, attribute: int, n_classes: int) -> Floats:
-    """(bins + 1, classes) the weight of each class; missing values last."""
-    column = sample.columns[attribute]
-    result = np.zeros((column.n_bins + 1, n_classes))
-    np.add.at(result, (column.codes[rows], sample.y[rows]), sample.weights[rows])
-    return result
-
-
 def held_out_predictions(
     sample: shrunken.Sample,
     nodes: Rows,
@@ -133,11 +120,17 @@ def held_out_predictions(
 
 
 def penalised_deviance(
-    sample: shrunken.Sample, rows: Rows, parent: Floats, penalty: float, parameters: Floats
+    sample: shrunken.Sample,
+    rows: Rows,
+    held_at: Floats,
+    penalty: float,
+    parameters: Floats,
+    *,
+    of_root: bool,
 ) -> tuple[float, Floats]:
     """The penalised loss of a node model, and its gradient."""
-    penalties = sample.regressors.penalties(penalty)
-    distance = parameters - parent
+    penalties = sample.regressors.penalties(penalty, of_root=of_root)
+    distance = parameters - held_at
     loss = sample.weights[rows] @ losses(sample, rows, parameters)
     slope = penalties * distance - derivatives(sample, rows, parameters)[0]
     return float(loss + 0.5 * (penalties * distance**2).sum()), slope

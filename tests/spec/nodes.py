@@ -32,6 +32,11 @@ class Node:
         return len(self.rows)
 
     @property
+    def n_rows(self) -> float:
+        """The weight of the training rows, each of which counts once."""
+        return float(self.n)
+
+    @property
     def is_leaf(self) -> bool:
         return self.split is None
 

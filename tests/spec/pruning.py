@@ -1,4 +1,4 @@
-"""Cost-complexity pruning, of nodes that carry ``error`` and ``iterations_run``."""
+"""Cost-complexity pruning, of nodes that carry ``n_rows``, ``error`` and ``iterations_run``."""
 
 import math
 from collections.abc import Iterator
@@ -25,13 +25,16 @@ def count_leaves(node: Node) -> int:
     return any(repeating) + sum(count_leaves(child) for child in others)
 
 
-def error_saved(node: Node) -> float:
-    """By how much the leaves of a subtree have less error than its root would have as a leaf."""
+def error_saved(node: Node, least_gain: float = 0.0) -> float:
+    """By how much the leaves of a subtree have less error than its root would have as a leaf.
+
+    Less than ``least_gain`` a row is nothing.
+    """
     saved = node.error - leaf_error(node)
-    return 0.0 if saved < NO_DIFFERENCE else saved
+    return 0.0 if saved < max(NO_DIFFERENCE, least_gain * node.n_rows) else saved
 
 
-def weakest_link(node: Node, n_rows: int) -> tuple[float, Node]:
+def weakest_link(node: Node, n_rows: float, least_gain: float = 0.0) -> tuple[float, Node]:
     """Walk through a subtree once, top-down: the smallest alpha and its node, inf if all is leaves.
 
     A node whose subtree is of no use becomes a leaf; any other gets its alpha. Of equals the first
@@ -40,16 +43,16 @@ def weakest_link(node: Node, n_rows: int) -> tuple[float, Node]:
     """
     if node.is_leaf:
         return math.inf, node
-    saved, leaves = error_saved(node), count_leaves(node)
+    saved, leaves = error_saved(node, least_gain), count_leaves(node)
     if saved == 0.0 or leaves == 1:
         node.make_leaf()
         return math.inf, node
     candidates = [(saved / n_rows / (leaves - 1), node)]
-    candidates += [weakest_link(child, n_rows) for child in node.children]
+    candidates += [weakest_link(child, n_rows, least_gain) for child in node.children]
     return min(candidates, key=lambda candidate: candidate[0])
 
 
-def pruning_sequence(root: Node, n_rows: int, strength: float = math.inf) -> Iterator[float]:
+def pruning_sequence(root: Node, n_rows: float, strength: float = math.inf) -> Iterator[float]:
     """Prune a tree in place, one step at a time, while the smallest alpha is at most ``strength``.
 
     Yields the alpha of each step after taking it, so that the caller can look at the tree then.
@@ -68,3 +71,36 @@ def pruning_sequence(root: Node, n_rows: int, strength: float = math.inf) -> Ite
         node.make_leaf()
         alpha, node = weakest_link(root, n_rows)
         yield step
+
+
+def pruning_order(root: Node, n_rows: float, least_gain: float = 0.0) -> list[tuple[float, float]]:
+    """Prune a whole tree in place, and say when this reaches each node, in pre-order.
+
+    The strength up to which a node is split, and the number of leaves of the smallest tree in which
+    it is; 0 and inf of one that is of no use from the beginning. Strengths of steps need not rise:
+    a step is passed once any of them is.
+    """
+    order = {id(node): (0.0, math.inf) for node in root.walk()}
+    alpha, node = weakest_settled_link(root, n_rows, least_gain)
+    strength = 0.0
+    while not root.is_leaf:
+        before, leaves, strength = inner_nodes(root), count_leaves(root), max(strength, alpha)
+        node.make_leaf()
+        alpha, node = weakest_settled_link(root, n_rows, least_gain)
+        order.update(dict.fromkeys(before - inner_nodes(root), (strength, leaves)))
+    return list(order.values())
+
+
+def weakest_settled_link(root: Node, n_rows: float, least_gain: float) -> tuple[float, Node]:
+    """The weakest link of a tree in which every split gains enough.
+
+    Of what becomes a leaf, something above it may have had all its gain.
+    """
+    before, link = inner_nodes(root), weakest_link(root, n_rows, least_gain)
+    while least_gain > 0.0 and inner_nodes(root) != before:
+        before, link = inner_nodes(root), weakest_link(root, n_rows, least_gain)
+    return link
+
+
+def inner_nodes(root: Node) -> set[int]:
+    return {id(node) for node in root.walk() if not node.is_leaf}

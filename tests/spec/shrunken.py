@@ -1,8 +1,8 @@
 """The tree of shrunken node models once more, in plain NumPy, written to be read.
 
-This is the executable specification of ``criterion="residual"``, and of the trees of a forest. It
-reads from top to bottom: bins, node models, splits, growing, samples. The fit of a node model is
-in ``newton.py``.
+This is the executable specification of the default tree, and of the trees of a forest. It reads
+from top to bottom: bins, node models, splits, growing, samples. The fit of a node model is in
+``newton.py``, and how a tree is cut back in ``pruning.py`` and ``levels.py``.
 
 A *state* is one of the log-odds that a node model gives a row. Two classes have one, that of the
 second against the first; more classes have one each. Parameters are a matrix of one row a state:
@@ -17,15 +17,17 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .newton import PenalisedLoss, fit_below_root, fit_root
+from .newton import PenalisedLoss, RisingSlopes, fit_below_root, fit_root
 
 Floats = NDArray[np.float64]
 Classes = NDArray[np.integer]
 Mask = NDArray[np.bool_]
 Rows = NDArray[np.intp]
 
-# The scores of other classes are held back more than a class's own.
+# The scores of other classes are held back more than a class's own, and so are bends.
 PENALTY_OF_OTHERS = 40.0
+# How strongly the root is held at the temperature, a class.
+PENALTY_OF_ROOT = 8.0
 SMALLEST_LIKELIHOOD = float(np.finfo(np.float64).eps)
 
 NO_DIFFERENCE = 1e-9  # between the gains of two splits
@@ -117,6 +119,12 @@ def bin_categories(values: Floats, n_categories: int) -> Binned:
 # -- Node models ----------------------------------------------------------------------------------
 
 
+def with_bends(log_odds: Floats) -> Floats:
+    """The scores of two classes: log-odds, and ln p + ln (1 - p) of each, which bend the model."""
+    logs_of_second, logs_of_first = -np.logaddexp(0.0, -log_odds), -np.logaddexp(0.0, log_odds)
+    return np.hstack([log_odds, logs_of_second + logs_of_first])
+
+
 @dataclass(frozen=True)
 class Regressors:
     """The rows as the node models see them."""
@@ -125,12 +133,36 @@ class Regressors:
     offset: Floats  # (n, states): what the scores say before any correction
     centre: Floats  # (states, k)
     scale: Floats  # (states, k), 0 where a score is constant
-    is_own: Mask  # (states, k): whether a score is that of the state's own class
+    is_own: Mask  # (states, k): whether a score is that of the state's own class, and no bend
+    corrects_probabilities: bool  # margins say nothing before any correction
 
-    def penalties(self, penalty: float) -> Floats:
+    @property
+    def temperature(self) -> Floats | None:
+        """(states, 1 + k) where one slope for the log-probabilities of all classes leads.
+
+        Only the scores of one classifier have a temperature, and only if they are probabilities.
+        """
+        if not self.corrects_probabilities or (self.is_own.sum(axis=1) != 1).any():
+            return None
+        slopes = np.where(self.is_own, self.scale, 0.0)
+        return np.column_stack([self.centre[self.is_own], slopes])
+
+    def penalties(self, penalty: float, *, of_root: bool = False) -> Floats:
         """(states, 1 + k) how strongly each parameter is held."""
-        of_slopes = np.where(self.is_own, penalty, PENALTY_OF_OTHERS * penalty)
-        return np.column_stack([np.full(len(of_slopes), penalty), of_slopes])
+        own, others = penalty, PENALTY_OF_OTHERS * penalty
+        n_states = len(self.is_own)
+        if of_root and self.temperature is not None:
+            own = PENALTY_OF_ROOT * max(2, n_states) * penalty
+            others = own * (PENALTY_OF_OTHERS if n_states == 1 else n_states - 1)
+        return np.column_stack([np.full(n_states, own), np.where(self.is_own, own, others)])
+
+    @property
+    def rising(self) -> RisingSlopes | None:
+        """Where a higher score does not give a lower probability; None if the score is constant."""
+        scale, bend = self.scale[0]
+        if scale == 0.0:
+            return None
+        return RisingSlopes(float(scale), float(bend), self.corrects_probabilities)
 
     def unscaled(self, parameters: Floats) -> Floats:
         """Parameters for the scores as they are."""
@@ -146,26 +178,33 @@ def make_regressors(
     scores: Floats, offset: Floats | None, n_classes: int, weights: Floats, *, all_scores: bool
 ) -> Regressors:
     """Scale the scores by their weighted mean and deviation over all rows."""
-    n = len(scores)
-    n_states = 1 if n_classes == 2 else n_classes
-    # Of several classifiers side by side each has a score a class.
-    if all_scores:
-        seen = np.tile(scores[:, np.newaxis, :], (1, n_states, 1))
-        is_own = np.arange(scores.shape[1]) % n_states == np.arange(n_states)[:, np.newaxis]
-    else:
-        seen = scores.reshape(n, -1, n_states).transpose(0, 2, 1)
-        is_own = np.ones(seen.shape[1:], dtype=bool)
+    seen, is_own = seen_by_states(scores, n_classes, all_scores=all_scores)
     centre = np.average(seen, axis=0, weights=weights)
     scale = np.sqrt(np.average((seen - centre) ** 2, axis=0, weights=weights))
     varies = (seen.max(axis=0) > seen.min(axis=0)) & (scale > 0)
     scaled = np.where(varies, (seen - centre) / np.where(varies, scale, 1.0), 0.0)
     return Regressors(
-        x=np.concatenate([np.ones((n, n_states, 1)), scaled], axis=2),
-        offset=np.zeros((n, n_states)) if offset is None else offset,
-        centre=np.where(varies, centre, 0.0),
+        x=np.concatenate([np.ones((*seen.shape[:2], 1)), scaled], axis=2),
+        offset=np.zeros(seen.shape[:2]) if offset is None else offset,
+        centre=centre,
         scale=np.where(varies, scale, 0.0),
         is_own=is_own,
+        corrects_probabilities=offset is not None,
     )
+
+
+def seen_by_states(scores: Floats, n_classes: int, *, all_scores: bool) -> tuple[Floats, Mask]:
+    """(n, states, k) what each state sees, and (states, k) which of that is its own."""
+    n_scores = scores.shape[1]
+    if n_classes == 2:
+        # The log-odds of each classifier, then what bends them.
+        return scores[:, np.newaxis, :], np.arange(n_scores)[np.newaxis] < n_scores // 2
+    # Of several classifiers side by side each has a score a class.
+    if all_scores:
+        seen = np.tile(scores[:, np.newaxis, :], (1, n_classes, 1))
+        return seen, np.arange(n_scores) % n_classes == np.arange(n_classes)[:, np.newaxis]
+    seen = scores.reshape(len(scores), -1, n_classes).transpose(0, 2, 1)
+    return seen, np.ones(seen.shape[1:], dtype=bool)
 
 
 def probabilities(F: Floats) -> Floats:
@@ -233,17 +272,32 @@ def derivatives(sample: Sample, rows: Rows, parameters: Floats) -> tuple[Floats,
 
 
 def fit_node_model(
-    sample: Sample, rows: Rows, parent: Floats, penalty: float, *, is_root: bool
+    sample: Sample,
+    rows: Rows,
+    parent: Floats,
+    penalty: float,
+    *,
+    is_root: bool,
+    temperature_only: bool = False,
+    monotone: bool = False,
 ) -> Floats:
-    """Newton's method on the deviance, penalised by the distance from the parent's parameters."""
-    weights = sample.weights[rows]
+    """Newton's method on the deviance, penalised by the distance from the parent's parameters.
+
+    The root has no parent, and is held where the temperature leads it, if there is one. Only the
+    one score of two classes can be monotone.
+    """
+    weights, regressors = sample.weights[rows], sample.regressors
     penalised = PenalisedLoss(
         lambda parameters: float(weights @ losses(sample, rows, parameters)),
         lambda parameters: derivatives(sample, rows, parameters),
         parent,
-        sample.regressors.penalties(penalty),
+        regressors.penalties(penalty, of_root=is_root),
+        regressors.rising if monotone else None,
     )
-    return fit_root(penalised, float(weights.sum())) if is_root else fit_below_root(penalised)
+    if not is_root:
+        return fit_below_root(penalised)
+    total, line = float(weights.sum()), regressors.temperature
+    return fit_root(penalised, total, line, line_only=temperature_only)
 
 
 def deviance(sample: Sample, rows: Rows, parameters: Floats) -> Floats:
@@ -296,6 +350,7 @@ class Settings:
     min_samples_leaf: float = 2.0
     max_depth: int | None = None
     max_features: int | None = None
+    monotone: bool = False
 
 
 @dataclass(frozen=True)
@@ -448,7 +503,8 @@ def grow(sample: Sample, rows: Rows, settings: Settings, random: SplitMix | None
     """Grow a tree on some of the rows; ``random`` draws the attributes that a split may be on."""
 
     def grow_node(rows: Rows, parent: Floats, depth: int) -> Node:
-        parameters = fit_node_model(sample, rows, parent, settings.penalty, is_root=depth == 0)
+        kind = {"is_root": depth == 0, "monotone": settings.monotone}
+        parameters = fit_node_model(sample, rows, parent, settings.penalty, **kind)
         weights = sample.weights[rows]
         error = float(weights @ deviance(sample, rows, parameters))
         node = Node(rows, float(weights.sum()), parameters, error, depth)

@@ -8,12 +8,14 @@ import numpy as np
 import pandas as pd
 
 from caltree import (
+    BetaScaling,
     CalibrationForest,
     CalibrationTree,
     IdentityCalibrator,
     IsotonicScaling,
     PlattScaling,
     PublishedCalibrationTree,
+    TemperatureScaling,
 )
 
 INJECTION = 'a"; DROP TABLE t; --'
@@ -43,14 +45,14 @@ def _cases():
     forest = {"n_estimators": 6, "max_depth": 5, "random_state": 0}
     small_forest = {"n_estimators": 4, "max_depth": 3, "random_state": 0}
     leaves = {"path_averaging": False}
+    largest = {"kept_gain": None, "do_no_harm": False, "max_leaf_nodes": 12}
     first = {"columns": 1, "of_first": True}
     return {
         "averaged": Case(CalibrationTree, columns=1),
         "averaged, two columns": Case(CalibrationTree, columns=2),
         "averaged, ten classes": Case(CalibrationTree, **ten),
         "leaves": Case(CalibrationTree, params=leaves, columns=1),
-        "leaves, ten classes": Case(CalibrationTree, params=leaves, **ten),
-        "gain ratio": Case(CalibrationTree, params={"criterion": "gain_ratio"}, columns=1),
+        "leaves, ten classes": Case(CalibrationTree, params={**leaves, **largest}, **ten),
         "published": Case(PublishedCalibrationTree),
         "published, ten classes": Case(PublishedCalibrationTree, **ten),
         "log loss": Case(CalibrationTree, params={"scoring": "log_loss"}, columns=1),
@@ -71,6 +73,19 @@ def _cases():
         "platt, two columns": Case(PlattScaling),
         "platt, ten classes": Case(PlattScaling, **ten),
         "platt of margins": Case(PlattScaling, n_classes=3, scores="margin"),
+        "temperature": Case(TemperatureScaling, columns=1),
+        "temperature of margins": Case(TemperatureScaling, scores="margin"),
+        "temperature, ten classes": Case(TemperatureScaling, **ten),
+        "beta": Case(BetaScaling, columns=1),
+        "beta, two classifiers": Case(BetaScaling, n_classifiers=2),
+        "beta, ten classes": Case(BetaScaling, **ten),
+        "beta, forty classes": Case(BetaScaling, n_classes=40),
+        "beta of logits": Case(BetaScaling, scores="logit"),
+        "beta of margins": Case(BetaScaling, scores="margin", columns=1),
+        "beta of margins, three classes": Case(
+            BetaScaling, n_classes=3, n_classifiers=2, scores="margin"
+        ),
+        "beta of logits, three classes": Case(BetaScaling, n_classes=3, scores="logit"),
         "isotonic": Case(IsotonicScaling, columns=1),
         "isotonic, ten classes": Case(IsotonicScaling, **ten),
         "isotonic of margins": Case(IsotonicScaling, scores="margin"),
@@ -82,6 +97,7 @@ def _cases():
             CalibrationForest, params=forest, scores="margin", **first
         ),
         "platt, first class": Case(PlattScaling, **first),
+        "beta, first class": Case(BetaScaling, **first),
         "isotonic, first class": Case(IsotonicScaling, **first),
         "identity, first class": Case(IdentityCalibrator, **first),
         "identity of logits": Case(IdentityCalibrator, n_classes=3, scores="logit"),

@@ -6,7 +6,6 @@ import numpy as np
 
 from caltree._histogram.held_out import Candidates, HeldOutSums
 from caltree._histogram.pool import LocalPool
-from caltree._training.averaging import region_sizes, size_name
 from caltree._training.held_out import HeldOutRows
 
 
@@ -58,8 +57,8 @@ def random_candidates(seed, n_candidates=6, n_rows=60, n_classes=3):
     return odds / odds.sum(axis=2, keepdims=True), labels
 
 
-def tree_sizes(qualities, *, uncalibrated=0.0, n_rows=600, noise=0.8, seed=0, scoring="rmse"):
-    """A tree read at several sizes that know that much of the truth; the last is pruned."""
+def tree_levels(qualities, *, uncalibrated=0.0, n_rows=600, noise=0.8, seed=0, scoring="rmse"):
+    """A tree read at several levels that know that much of the truth, the root first."""
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, 2, n_rows)
     truth = np.where(labels == 1, 1.0, -1.0)
@@ -68,8 +67,7 @@ def tree_sizes(qualities, *, uncalibrated=0.0, n_rows=600, noise=0.8, seed=0, sc
         p = 1 / (1 + np.exp(-(quality * truth + noise * rng.standard_normal(n_rows))))
         return np.column_stack([1 - p, p])
 
-    sizes = region_sizes(15 * 4.0 ** (len(qualities) - 2))
-    names = [*map(size_name, sizes), "pruned tree"]
+    names = ["global", *(f"{2**k} regions" for k in range(1, len(qualities)))]
     known = list(qualities)
     if uncalibrated is not None:
         names, known = ["uncalibrated", *names], [uncalibrated, *known]

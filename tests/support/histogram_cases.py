@@ -136,14 +136,14 @@ def problems(draw: Callable[..., Any], largest: int = 300) -> Problem:
         weights[:n_classes] = 1.0
     score_type = draw(st.sampled_from(["probability", "probability", "logit", "margin"]))
     params: dict[str, Any] = {
-        "criterion": draw(st.sampled_from(["cv", "residual", "residual", "gain_ratio"])),
         "scoring": draw(st.sampled_from(["rmse", "log_loss"])),
         "path_averaging": draw(st.booleans()),
         "do_no_harm": draw(st.booleans()),
         "score_type": score_type,
         "cv": draw(st.sampled_from([2, 3, 5])),
         "max_bins": draw(st.sampled_from([255, 255, 20, 400])),
-        "ccp_alpha": draw(st.sampled_from(["cv", "cv", None, 0.01])),
+        "max_leaf_nodes": draw(st.sampled_from([64, None, 3])),
+        "kept_gain": draw(st.sampled_from([0.95, 0.95, None, 0.5])),
     }
     if kind == "codes":
         params["categorical_features"] = [1]

@@ -20,7 +20,7 @@ from caltree.report import report
 
 from .trees import fixed_tree
 
-LEAVES = {"criterion": "residual", "path_averaging": False}
+LEAVES = {"path_averaging": False}
 HOSTILE = (
     "<script>window.hurt = 1</script>",
     '"><img src="https://example.invalid/x.png" onerror="window.hurt = 1">',

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,11 @@ class Case:
     fills: np.ndarray
 
     @property
+    def can_be_monotone(self) -> bool:
+        """Whether there is one score of two classes, and what bends it."""
+        return self.n_classes == 2 and self.scores.shape[1] == 2
+
+    @property
     def rows(self) -> np.ndarray:
         return np.arange(len(self.y), dtype=np.uint32)
 
@@ -66,7 +71,9 @@ class Case:
             for values, size in zip(self.X.T, self.n_categories, strict=True)
         ]
         if with_scores:
-            columns += [bin_numbers(values) for values in self.scores.T]
+            # Of two classes, the second half of them bends the first.
+            n_plain = self.scores.shape[1] // (2 if self.n_classes == 2 else 1)
+            columns += [bin_numbers(values) for values in self.scores.T[:n_plain]]
         regressors = spec.make_regressors(
             self.scores, self.offset, self.n_classes, weights, all_scores=self.all_scores
         )
@@ -129,7 +136,8 @@ def attribute(rng: np.random.Generator, kind: str, n: int) -> tuple[np.ndarray, 
     return values[kind], 0
 
 
-SCORES = ["log-odds", "log-odds", "each class", "margins", "two classifiers", "one constant"]
+SCORES = ["one classifier"] * 3 + ["margins", "two classifiers"]
+SCORES += ["a constant classifier", "a constant class"]
 
 
 def scores_and_offset(
@@ -140,15 +148,17 @@ def scores_and_offset(
     logs = evidence - np.logaddexp.reduce(evidence, axis=1, keepdims=True)
     odds = evidence[:, 1:] - evidence[:, :1]
     offset = odds if m == 2 else logs
-    if kind == "log-odds" and m == 2:
-        return odds, offset
-    if kind == "margins":
-        return (odds if m == 2 else 3.0 * evidence - 7.0), None
+    plain = odds if m == 2 else logs
+    if kind == "margins" and m > 2:
+        plain = 3.0 * evidence - 7.0
     if kind == "two classifiers":
-        return np.hstack([logs, logs + rng.standard_normal((n, m))]), offset
-    if kind == "one constant":
-        return np.hstack([logs, np.full((n, m), 0.3)]), offset
-    return logs, offset
+        plain = np.hstack([plain, plain + rng.standard_normal(plain.shape)])
+    if kind == "a constant classifier":
+        plain = np.hstack([plain, np.full(plain.shape, 0.3)])
+    if kind == "a constant class":
+        plain = offset = np.hstack([plain[:, 1:], np.full((n, 1), -0.3)])
+    scores = spec.with_bends(plain) if m == 2 else plain
+    return scores, None if kind == "margins" else offset
 
 
 def weights_of(rng: np.random.Generator, n: int) -> Callable[[str | None], np.ndarray | None]:
@@ -168,6 +178,13 @@ limits = st.builds(
     min_samples_leaf=st.sampled_from([1.0, 2.0, 2.0, 7.5]),
     max_depth=st.sampled_from([None, None, None, None, 0, 1, 3]),
 )
+
+
+@st.composite
+def cases_and_limits(draw: Callable[..., Any], **sizes: int) -> tuple[Case, spec.Settings]:
+    """Cases, with limits that suit them: where models can be monotone, about half of them are."""
+    case, wanted = draw(cases(**sizes)), draw(limits)
+    return case, replace(wanted, monotone=case.can_be_monotone and draw(st.booleans()))
 
 
 # -- The core, and its nodes ----------------------------------------------------------------------
@@ -196,6 +213,7 @@ def core_tree(
         limits.min_samples_leaf,
         NO_LIMIT if limits.max_depth is None else limits.max_depth,
         log_loss,
+        limits.monotone,
     )
     return CoreTree(structure, models, finished(structure, models))
 
@@ -242,7 +260,12 @@ def branches(case: Case, arrays: dict[str, Any], node: int, X: np.ndarray) -> np
 
 def core_parameters(sample: spec.Sample, arrays: dict[str, Any], node: int) -> np.ndarray:
     """The parameters of a node for scaled scores."""
-    unscaled = arrays["parameters"][node].reshape(sample.no_correction.shape)
+    return scaled_parameters(sample, arrays["parameters"][node])
+
+
+def scaled_parameters(sample: spec.Sample, parameters: np.ndarray) -> np.ndarray:
+    """Parameters for the scores as they are, for scaled scores."""
+    unscaled = parameters.reshape(sample.no_correction.shape)
     slopes = unscaled[:, 1:] * sample.regressors.scale
     centred = (unscaled[:, 1:] * sample.regressors.centre).sum(axis=1)
     return np.column_stack([unscaled[:, 0] + centred, slopes])

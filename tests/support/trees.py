@@ -6,11 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from caltree import CalibrationTree, PublishedCalibrationTree, _core
+from caltree import CalibrationTree, PublishedCalibrationTree
 from caltree._fitted.model import FittedModel
+from caltree._training.levels import pruned_level
 
-# Nothing is left to choose by cross-validation.
-FIXED = {"criterion": "residual", "ccp_alpha": None, "path_averaging": False, "do_no_harm": False}
+# Nothing is left to choose by cross-validation, and a tree may have any number of leaves.
+FIXED = {"kept_gain": None, "path_averaging": False, "do_no_harm": False, "max_leaf_nodes": None}
 # The published method, but for nodes in which no score varies.
 BOOSTED = {"constant_scores": "frequencies"}
 FIXED_BOOSTED = {**BOOSTED, "boosting_iterations": 3, "ccp_alpha": None}
@@ -67,8 +68,8 @@ def fixed_boosted_tree(**params):
 
 
 def finished(structure, models, alpha=None):
-    """The arrays of a tree whose leaves alone decide."""
-    return _core.collapse_tree(structure, models, alpha, np.empty(0), np.ones(1))
+    """The arrays of a tree whose leaves alone decide, pruned if a strength is given."""
+    return pruned_level(alpha).collapse((structure, models), np.ones(1))
 
 
 def same_tree(one, other):

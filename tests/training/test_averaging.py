@@ -1,7 +1,5 @@
 """Averages over several predictions of the same rows: the weights that lose least."""
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,39 +7,14 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from caltree._fitted.selection import SCORINGS
-from caltree._training.averaging import best_weights, region_sizes, size_name
+from caltree._training.averaging import best_weights
 
-from ..support.held_out import random_candidates, rows_of, sums_of, tree_sizes
+from ..support.held_out import random_candidates, rows_of, sums_of, tree_levels
 
 quick = settings(max_examples=40, deadline=None, derandomize=True)
 each_scoring = pytest.mark.parametrize("scoring", SCORINGS)
 # Sums are of single precision.
 each_form = pytest.mark.parametrize("form", [lambda rows: rows, sums_of], ids=["rows", "sums"])
-
-
-# Sizes
-
-
-def test_sizes_by_hand():
-    assert region_sizes(1).tolist() == region_sizes(15).tolist() == [math.inf]
-    assert region_sizes(16).tolist() == [math.inf, 15]
-    assert region_sizes(300).tolist() == [math.inf, 240, 60, 15]
-    assert region_sizes(1000.5).tolist() == [math.inf, 960, 240, 60, 15]
-    assert region_sizes(300, 100.0).tolist() == [math.inf, 100]
-    assert len(region_sizes(10_000_000)) == 11
-
-
-@quick
-@given(st.floats(0.001, 1e12))
-def test_sizes_fall_from_all_rows_to_few(n_rows):
-    sizes = region_sizes(n_rows)
-    assert sizes[0] == math.inf and (np.diff(sizes) < 0).all()
-    assert (sizes[1:] < n_rows).all()
-    assert 4 * sizes[1] >= n_rows * (1 - 1e-12) if len(sizes) > 1 else n_rows <= 15
-
-
-def test_names():
-    assert [size_name(size) for size in (math.inf, 960.0)] == ["global", "regions of 960 rows"]
 
 
 # Weights
@@ -189,14 +162,14 @@ def test_a_row_of_weight_two_is_two_rows(seed, scoring):
     )
 
 
-# The sizes of a tree
+# The levels of a tree
 
 
-def test_the_best_size_has_the_largest_weight():
+def test_the_best_level_has_the_largest_weight():
     for best in range(4):
         qualities = [0.2] * 4
         qualities[best] = 2.0
-        held_out = tree_sizes(qualities)
+        held_out = tree_levels(qualities)
         weights = best_weights(held_out)
         assert weights.sum() == pytest.approx(1.0) and weights.argmax() == 1 + best
         losses = [held_out.loss(alone) for alone in np.eye(5)]
@@ -206,7 +179,7 @@ def test_the_best_size_has_the_largest_weight():
 
 @each_scoring
 def test_an_average_is_better_than_its_parts(scoring):
-    held_out = tree_sizes([1.0, 1.0, 1.0, 1.0], scoring=scoring)
+    held_out = tree_levels([1.0, 1.0, 1.0, 1.0], scoring=scoring)
     weights = best_weights(held_out)
     assert held_out.loss(weights) < 0.98 * min(held_out.loss(alone) for alone in np.eye(5))
     assert (weights[1:] > 0.05).all() or scoring == "log_loss"

@@ -1,21 +1,25 @@
 """Trees that are grown, pruned, averaged and chosen with the help of folds."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import expit
 from sklearn.model_selection import ShuffleSplit, StratifiedKFold
 
 from caltree import CalibrationTree, PublishedCalibrationTree
 from caltree._inputs.folds import make_folds
+from caltree._training.do_no_harm import best_tree
 from caltree._training.exact import ExactEngine
 from caltree._training.fit_tree import fit_tree
 from caltree._training.held_out import HeldOutRows
+from caltree._training.levels import leaf_levels
 from caltree._training.settings import Growth, Settings
 
 from ..support.datasets import make_dataset
-from ..support.trees import boosted_tree, fixed_tree, make_frame, make_rows, same_tree
+from ..support.histogram_cases import histogram_tree
+from ..support.trees import FIXED, boosted_tree, fixed_tree, make_frame, make_rows, same_tree
 
 # An engine whose held-out predictions are told
 
@@ -33,14 +37,13 @@ class Told:
     def __getattr__(self, name):
         return getattr(self.grown, name)
 
-    def held_out(self, ccp_alpha, sizes, *, uncalibrated):
+    def held_out(self, levels, *, uncalibrated):
         """Candidates that are right with a probability, but for noise."""
-        self.asked.append((self.grown.criterion, ccp_alpha, sizes.tolist(), uncalibrated))
-        real = self.grown.held_out(ccp_alpha, sizes, uncalibrated=uncalibrated)
+        self.asked.append((levels.names, uncalibrated))
+        real = self.grown.held_out(levels, uncalibrated=uncalibrated)
         rng = np.random.default_rng(0)
-        quality = self.qualities[self.grown.criterion]
         truth = np.eye(2)[real.labels]
-        right = [quality.get(name, 0.5) for name in real.names]
+        right = [self.qualities.get(name, 0.5) for name in real.names]
         noise = rng.uniform(-0.05, 0.05, (len(right), len(truth), 1)) * [1.0, -1.0]
         told = np.array([p * truth + (1 - p) * (1 - truth) for p in right]) + noise
         return HeldOutRows(real.names, told, real.labels, None, real.scoring, real.has_uncalibrated)
@@ -49,103 +52,97 @@ class Told:
 class ToldEngine:
     """Grows real trees, whose held-out predictions are told."""
 
-    strength_of_root = None
-
     def __init__(self, qualities):
         X, y, scores = make_rows(300)
         folds = make_folds(3, y.astype(np.uint16), None, None)
         self.exact = ExactEngine(make_dataset(X, y, scores), folds, GROWTH, "rmse", None)
-        self.n_rows, self.model = self.exact.n_rows, self.exact.model
-        self.qualities, self.asked, self.criteria = qualities, [], None
+        self.model = self.exact.model
+        self.qualities, self.asked = qualities, []
 
-    def grow(self, criteria):
-        self.criteria = tuple(criteria)
-        for grown in self.exact.grow(criteria):
-            yield Told(grown, self.qualities, self.asked)
-
-
-def make_settings(**changes):
-    known = {
-        "criteria": ("residual",),
-        "scoring": "rmse",
-        "ccp_alpha": "cv",
-        "path_averaging": True,
-        "do_no_harm": True,
-    }
-    return Settings(**{**known, **changes})
+    def grow(self):
+        return Told(self.exact.grow(), self.qualities, self.asked)
 
 
 def fit_told(qualities, **changes):
-    """A tree whose candidates are as good as told, and what was asked."""
-    engine = ToldEngine({"residual": qualities, "gain_ratio": {"global": 0.55}})
-    return fit_tree(engine, make_settings(**changes)), engine
+    """A tree whose candidates are as good as told, how it was chosen, and what was asked."""
+    engine = ToldEngine(qualities)
+    known = {"scoring": "rmse", "kept_gain": 0.95, "path_averaging": True, "do_no_harm": True}
+    model, selection = fit_tree(engine, Settings(**{**known, **changes}))
+    return model, selection, engine.asked
+
+
+ALL_LEVELS = ("global", "2 regions", "4 regions", "8 regions")
 
 
 @pytest.mark.parametrize(
     ("qualities", "chosen"),
     [
         ({"uncalibrated": 0.9}, "uncalibrated"),
-        ({"uncalibrated": 0.9, "global": 0.9, "pruned tree": 0.9}, "uncalibrated"),
+        ({"uncalibrated": 0.9, "global": 0.9, "8 regions": 0.9}, "uncalibrated"),
         ({"global": 0.9}, "global"),
-        ({"regions of 60 rows": 0.9}, "local"),
-        ({"pruned tree": 0.9}, "local"),
+        ({"4 regions": 0.9}, "local"),
+        ({"8 regions": 0.9}, "local"),
     ],
 )
 def test_held_out_rows_choose(qualities, chosen):
-    fitted, engine = fit_told(qualities)
-    assert fitted.selection.chosen == chosen
-    weights = {each.name: each.weight for each in fitted.selection.candidates}
-    weight = fitted.model.uncalibrated_weight
+    model, selection, asked = fit_told(qualities)
+    assert selection.chosen == chosen
+    weights = {each.name: each.weight for each in selection.candidates}
+    weight = model.uncalibrated_weight
     assert weight == pytest.approx(weights["uncalibrated"], abs=1e-12)
     best = max(weights, key=weights.get)
     assert best == {"local": max(qualities, key=qualities.get)}.get(chosen, chosen)
     if chosen == "global":
-        assert fitted.model.weight[0] == pytest.approx(1.0 - weight)
-        assert not fitted.model.weight[1:].any()
-    sizes = [np.inf, 240, 60, 15]
-    assert engine.asked == [("residual", fitted.ccp_alpha, sizes, True)]
+        assert model.weight.tolist() == [pytest.approx(1.0 - weight)]
+    assert asked == [(ALL_LEVELS, True)]
 
 
-def test_without_do_no_harm_the_best_average_is_taken():
-    fitted, engine = fit_told({"uncalibrated": 0.95, "global": 0.7}, do_no_harm=False)
-    names = [each.name for each in fitted.selection.candidates]
+def test_a_tree_is_cut_back_to_what_it_needs():
+    for kept_gain, n_leaves in ((0.95, 8), (0.9, 4), (None, 8)):
+        model, selection, _ = fit_told({"4 regions": 0.85, "8 regions": 0.88}, kept_gain=kept_gain)
+        assert model.n_leaves <= n_leaves
+        weights = {each.name: each.weight for each in selection.candidates}
+        assert weights[f"{n_leaves} regions"] > 0.5
+        assert (weights["8 regions"] > 0.0) == (n_leaves == 8)
+
+
+def test_no_more_leaves_are_asked_for_than_are_allowed():
+    model, selection, asked = fit_told({"3 regions": 0.9}, max_leaf_nodes=3)
+    assert asked == [(("global", "2 regions", "3 regions"), True)]
+    assert selection.chosen == "local" and model.n_leaves == 3
+
+
+def test_without_do_no_harm_the_best_tree_is_taken():
+    model, selection, asked = fit_told({"uncalibrated": 0.95, "global": 0.7}, do_no_harm=False)
+    names = [each.name for each in selection.candidates]
     assert names[0] == "global" and "uncalibrated" not in names
-    assert fitted.model.uncalibrated_weight == 0.0
-    assert fitted.selection.loss == fitted.selection.calibrated_loss
-    assert engine.asked[0][-1] is False
+    assert model.uncalibrated_weight == 0.0
+    assert selection.loss == selection.calibrated_loss
+    assert asked == [(ALL_LEVELS, False)]
 
 
-def test_without_averages_the_root_the_pruned_tree_or_nothing():
+@pytest.mark.parametrize("kept_gain", [None, 0.95])
+def test_without_averages_one_level_or_nothing(kept_gain):
     for qualities, chosen in (
         ({"uncalibrated": 0.9}, "uncalibrated"),
         ({"global": 0.9}, "global"),
-        ({"pruned tree": 0.9}, "local"),
+        ({"8 regions": 0.9}, "local"),
     ):
-        fitted, engine = fit_told(qualities, path_averaging=False)
-        assert fitted.selection.chosen == chosen
-        assert sorted({each.weight for each in fitted.selection.candidates}) == [0.0, 1.0]
-        assert engine.asked[0][2] == [np.inf]
+        _, selection, asked = fit_told(qualities, path_averaging=False, kept_gain=kept_gain)
+        assert selection.chosen == chosen
+        assert sorted({each.weight for each in selection.candidates}) == [0.0, 1.0]
+        # Those between are of use only if the tree may be cut back.
+        assert asked[0][0] == (ALL_LEVELS if kept_gain else ("global", "8 regions"))
 
 
-def test_the_criterion_that_loses_least_is_taken():
-    for quality, criterion in ((0.9, "residual"), (0.1, "gain_ratio")):
-        fitted, engine = fit_told(
-            {"global": quality, "pruned tree": 0.5}, criteria=("residual", "gain_ratio")
-        )
-        # A candidate that is wrong is as good as none: an average has no negative weights.
-        assert fitted.criterion == criterion
-        assert engine.criteria == ("residual", "gain_ratio")
-        assert [asked[0] for asked in engine.asked] == ["residual", "gain_ratio"]
-
-
-def test_nothing_is_asked_if_nothing_is_mixed():
-    for ccp_alpha in (None, 0.01, "cv"):
-        fitted, engine = fit_told({}, path_averaging=False, do_no_harm=False, ccp_alpha=ccp_alpha)
-        assert engine.asked == [] and fitted.selection is None
-        assert (fitted.ccp_path is None) == (ccp_alpha != "cv")
-        assert ccp_alpha == "cv" or fitted.ccp_alpha == ccp_alpha
-        leaves = fitted.model.attribute < 0
-        assert np.array_equal(fitted.model.weight, leaves.astype(float))
+def test_nothing_is_asked_if_nothing_is_chosen():
+    for max_leaf_nodes, n_leaves in ((None, 8), (3, 3)):
+        free = {"path_averaging": False, "do_no_harm": False, "kept_gain": None}
+        model, selection, asked = fit_told({}, **free, max_leaf_nodes=max_leaf_nodes)
+        assert asked == [] and selection is None
+        leaves = model.attribute < 0
+        assert np.array_equal(model.weight, leaves.astype(float))
+        assert leaves.sum() == n_leaves
 
 
 # Fitting with folds
@@ -157,8 +154,9 @@ both_engines = pytest.mark.parametrize(
 
 def curves(tree):
     """Every loss that the folds gave."""
-    boosting = tree.boosting_rmse_.tolist() if isinstance(tree, PublishedCalibrationTree) else []
-    return boosting, [part.tolist() for part in tree.ccp_path_], tree.selection_
+    if isinstance(tree, PublishedCalibrationTree):
+        return tree.boosting_rmse_.tolist(), [part.tolist() for part in tree.ccp_path_]
+    return tree.selection_
 
 
 @both_engines
@@ -180,9 +178,9 @@ def test_folds_need_not_cover_the_rows():
     cv = ShuffleSplit(3, test_size=0.2, random_state=0)
     tree = boosted_tree(cv=cv).fit(X, y, scores)
     assert tree.boosting_iterations_ == np.argmin(tree.boosting_rmse_)
-    tree = CalibrationTree(cv=cv).fit(X, y, scores)
     strengths, rmse = tree.ccp_path_
     assert tree.ccp_alpha_ == strengths[rmse == rmse.min()].max()
+    tree = CalibrationTree(cv=cv).fit(X, y, scores)
     # Rows that are held out twice are judged twice.
     held_out = np.concatenate([test for _, test in cv.split(X)])
     assert len(np.unique(held_out)) < len(held_out)
@@ -235,9 +233,8 @@ def test_held_out_rmse_of_the_unpruned_tree():
     assert found[0] == pytest.approx(np.mean(rmse), abs=1e-12)
 
 
-@pytest.mark.parametrize("criterion", ["residual", "gain_ratio"])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_held_out_losses_of_trees_of_shrunken_node_models(n_classes, criterion):
+def test_held_out_losses_are_those_of_trees_that_are_fitted_to_the_others(n_classes):
     # Values that every fold has, and scores of mean 0 and deviation 1 in each: the bins and scales
     # of all rows are those of any two folds.
     X, y, _ = make_rows(480, n_classes=n_classes, seed=1, round_to=0)
@@ -247,28 +244,24 @@ def test_held_out_losses_of_trees_of_shrunken_node_models(n_classes, criterion):
     for test in np.arange(480).reshape(3, 160):
         margins[test[80:]] = -margins[test[:80]]
         folds.append((np.setdiff1d(np.arange(480), test), test))
-    params = {"criterion": criterion, "score_type": "margin"}
-    tree = CalibrationTree(cv=folds, path_averaging=False, **params).fit(X, y, margins)
+    tree = CalibrationTree(cv=folds, score_type="margin").fit(X, y, margins)
 
-    def held_out(**changes):
-        """Predictions minus truth, fold by fold, of trees that are fitted to the others."""
-        part = fixed_tree(**params, **changes)
-        return [
+    def held_out_loss(max_leaf_nodes):
+        """Of trees of so many leaves that are fitted to the other folds."""
+        limit = {"max_depth": 0} if max_leaf_nodes == 1 else {"max_leaf_nodes": max_leaf_nodes}
+        part = fixed_tree(score_type="margin", **limit)
+        errors = [
             part.fit(X[train], y[train], margins[train]).predict_proba(X[test], margins[test])
             - np.eye(n_classes)[y[test]]
             for train, test in folds
         ]
+        return np.sqrt(np.mean(np.concatenate(errors) ** 2))
 
-    strengths, found = tree.ccp_path_
-    assert len(strengths) > 3
-    for strength, loss in zip(strengths, found, strict=True):
-        expected = np.mean([np.sqrt(np.mean(part**2)) for part in held_out(ccp_alpha=strength)])
-        assert loss == pytest.approx(expected, abs=1e-12)
-    expected = {"global": held_out(max_depth=0), "pruned tree": held_out(ccp_alpha=tree.ccp_alpha_)}
-    assert [each.name for each in tree.selection_.candidates] == list(expected)
-    for each in tree.selection_.candidates:
-        together = np.concatenate(expected[each.name])
-        assert each.loss == pytest.approx(np.sqrt(np.mean(together**2)), abs=1e-12)
+    names = [each.name for each in tree.selection_.candidates]
+    limits = [1, *(int(name.removesuffix(" regions")) for name in names[1:])]
+    assert names[0] == "global" and limits[:4] == [1, 2, 4, 8]
+    for each, limit in zip(tree.selection_.candidates, limits, strict=True):
+        assert each.loss == pytest.approx(held_out_loss(limit), abs=1e-12)
 
 
 EXTREME = {
@@ -278,23 +271,79 @@ EXTREME = {
 }
 
 
+# By log loss, a wrong probability of 1 - 1e-15 differs from itself in its last bits.
+MILD = {
+    "probability": [0.05, 0.3, 0.5, 0.9],
+    "logit": [-3.0, -1.0, 0.0, 2.0],
+    "margin": [-3.0, -1.0, 0.0, 2.0],
+}
+
+
+@pytest.mark.parametrize(
+    ("scoring", "values"), [("rmse", EXTREME), ("rmse", MILD), ("log_loss", MILD)]
+)
 @pytest.mark.parametrize("score_type", EXTREME)
 @pytest.mark.parametrize("shape", [(2, 1), (2, 2), (2, 4), (3, 3), (3, 6), (16, 32)])
-def test_a_tree_predicts_as_it_was_judged(score_type, shape):
+def test_a_tree_predicts_as_it_was_judged(score_type, shape, scoring, values):
+    """What the splits of a fold's tree gain is what its levels lose less than the root."""
     n_classes, width = shape
     rng = np.random.default_rng(0)
     X, y, _ = make_rows(300, n_classes=n_classes)
-    scores = rng.choice(EXTREME[score_type], (300, width))
+    scores = rng.choice(values[score_type], (300, width))
     fold = np.arange(300) % 3 == 0
-    cv = [(np.flatnonzero(~fold), np.flatnonzero(fold))]
-    params = {"score_type": score_type, "cv": cv, "criterion": "residual"}
-    tree = CalibrationTree(**params).fit(X, y, scores)
-    strengths, path = tree.ccp_path_
-    losses = {each.name: each.loss for each in tree.selection_.candidates}
-    assert losses["global"] == pytest.approx(path[-1], rel=1e-9)
-    pruned = pytest.approx(path[strengths == tree.ccp_alpha_][-1], rel=1e-9)
-    assert losses["pruned tree"] == pruned
-    whole = CalibrationTree(**params, do_no_harm=False).fit(X, y, scores).selection_
-    assert whole.loss <= min(each.loss for each in whole.candidates) * (1 + 1e-9)
-    tree = CalibrationTree(**params, path_averaging=False).fit(X, y, scores)
-    assert tree.selection_.calibrated_loss == pruned
+    folds = [(np.flatnonzero(~fold).astype(np.uint32), np.flatnonzero(fold).astype(np.uint32))]
+    dataset = make_dataset(X, y, scores, score_type=score_type)
+    grown = ExactEngine(dataset, folds, replace(GROWTH, max_depth=None), scoring, None).grow()
+    levels = leaf_levels(grown.whole, None, between=True)
+    held_out = grown.held_out(levels, uncalibrated=False)
+    alone = np.eye(len(levels))
+    losses = np.array([held_out.loss(only) for only in alone])
+    totals = 100 * (losses if scoring == "log_loss" else losses**2)
+    gains = [levels.held_out_gains(grown.of_folds[0], only, 3).sum() for only in alone]
+    np.testing.assert_allclose(totals[0] - totals, gains, rtol=1e-9, atol=1e-9)
+    whole = best_tree(held_out, Settings(scoring, path_averaging=True))
+    assert held_out.loss(whole) <= losses.min() * (1 + 1e-9)
+
+
+# Importances
+
+
+def rows_with_an_idle_column(n_rows=1500, seed=0):
+    """The scores are wrong by the first attribute, somewhat by the second, not by the third."""
+    rng = np.random.default_rng(seed)
+    X, odds = rng.normal(size=(n_rows, 3)), rng.normal(size=n_rows)
+    y = rng.random(n_rows) < expit(odds + 2.0 * (X[:, 0] > 0) - 1.0 + 0.8 * (X[:, 1] > 0) - 0.4)
+    return X, y.astype(int), expit(odds)
+
+
+@pytest.mark.parametrize("make", [CalibrationTree, histogram_tree, PublishedCalibrationTree])
+def test_importances_are_gains_on_held_out_rows(make):
+    X, y, scores = rows_with_an_idle_column()
+    tree = make().fit(X, y, scores)
+    found = tree.feature_importances_
+    assert found.sum() == pytest.approx(1.0)
+    assert found[0] > 0.6 > found[1] > found[2]
+    if make is not PublishedCalibrationTree:
+        # Splits that only seem to help gain nothing on rows that they have not seen.
+        assert found[2] < 0.02
+        seen = make(**FIXED).fit(X, y, scores).feature_importances_
+        assert seen[2] > 3 * found[2] + 0.02
+
+
+@pytest.mark.parametrize("averaging", [False, True])
+@pytest.mark.parametrize("scoring", ["rmse", "log_loss"])
+def test_importances_count_what_each_split_gains_as_far_as_it_counts(averaging, scoring):
+    X, y, scores = rows_with_an_idle_column()
+    folds = make_folds(5, y.astype(np.uint16), None, None)
+    dataset = make_dataset(X, y, scores[:, np.newaxis])
+    engine = ExactEngine(dataset, folds, GROWTH, scoring, None)
+    wanted = Settings(scoring, kept_gain=0.95, path_averaging=averaging, do_no_harm=True)
+    model, selection = fit_tree(engine, wanted)
+    grown = engine.grow()
+    levels = leaf_levels(grown.whole, None, between=True)
+    shares = np.array([each.weight for each in selection.candidates[-len(levels) :]])
+    assert np.count_nonzero(shares) > 1 if averaging else np.count_nonzero(shares) == 1
+    gains = sum(levels.held_out_gains(tree, shares, 3) for tree in grown.of_folds)
+    used = np.isin(np.arange(3), model.attribute)
+    gains = np.where(used, np.maximum(gains, 0.0), 0.0)
+    np.testing.assert_allclose(model.importances, gains / gains.sum(), rtol=0, atol=1e-9)

@@ -64,19 +64,19 @@ def test_the_weights_are_those_of_the_candidates(n_classes):
     np.testing.assert_allclose(ends, 1.0 - weights["uncalibrated"], rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("size", [15, 60, 240])
-def test_a_size_is_a_tree_whose_smaller_nodes_are_whole(size):
+@pytest.mark.parametrize("n_regions", [2, 4, 8])
+def test_a_level_is_a_tree_of_so_many_leaves(n_regions):
     X, y, scores = make_rows(900)
     folds = make_folds(3, y.astype(np.uint16), None, None)
-    tree = CalibrationTree(cv=folds, criterion="residual", min_samples_split=2).fit(X, y, scores)
+    tree = CalibrationTree(cv=folds).fit(X, y, scores)
     losses = {each.name: each.loss for each in tree.selection_.candidates}
     held_out = np.empty_like(scores)
     for train, test in folds:
-        part = fixed_tree(min_samples_split=size).fit(X[train], y[train], scores[train])
+        part = fixed_tree(max_leaf_nodes=n_regions).fit(X[train], y[train], scores[train])
         held_out[test] = part.predict_proba(X[test], scores[test])
     # Bins and scales of the scores are those of all rows.
     expected = rmse(y, held_out)
-    assert losses[f"regions of {size} rows"] == pytest.approx(expected, rel=0.02)
+    assert losses[f"{n_regions} regions"] == pytest.approx(expected, rel=0.02)
 
 
 @pytest.mark.parametrize("scoring", ["rmse", "log_loss"])
@@ -124,12 +124,12 @@ def test_text_gives_the_weights():
         assert line.startswith(f"    {each.name} ")
     shown = [line for line in lines if ", weight " in line]
     assert len(shown) == np.count_nonzero(tree.model_.weight > 0)
-    assert len([line for line in lines if "F[1] =" in line]) == len(shown)
+    assert len([line for line in lines if "logit p =" in line]) == len(shown)
 
 
 def test_importances_count_what_is_below_a_split():
     X, y, scores = make_rows(800)
-    tree = CalibrationTree(criterion="residual").fit(X, y, scores)
+    tree = CalibrationTree().fit(X, y, scores)
     model = tree.model_
     total = np.zeros(3)
     for node in np.flatnonzero(model.attribute >= 0):

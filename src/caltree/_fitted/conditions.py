@@ -14,8 +14,9 @@ from .._inputs.attributes import Attribute
 from .model import ONLY_MISSING, FittedModel
 from .names import printable
 
-_MOST_CATEGORIES = 8
-_MOST_EXCLUDED = 3
+# The most categories that are named one by one, and the most that need no shorter way.
+_MOST_CATEGORIES = 5
+_FEW_CATEGORIES = 3
 _LONGEST = 60
 _EVERYTHING = "all rows"
 
@@ -44,28 +45,19 @@ def short(name: Any) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
-def regions(tree: FittedModel, gaps: Mask) -> dict[int, dict[int, Limits]]:
+def regions(tree: FittedModel, gaps: Mask | None = None) -> dict[int, dict[int, Limits]]:
     """Return the limits of every node, by attribute, in the order in which they are met.
 
     `gaps` are the attributes of which values are missing in the rows at hand: where these go is
     told even if there were none in training.
     """
+    if gaps is None:
+        gaps = np.zeros(len(tree.attributes.columns), dtype=bool)
     found: dict[int, dict[int, Limits]] = {0: {}}
     for node in range(tree.n_nodes):
         for child, attribute, limits in _children(tree, node, found[node], gaps):
             found[child] = {**found[node], attribute: limits}
     return found
-
-
-def branches(
-    tree: FittedModel, node: int, gaps: Mask | None = None, *, spell: Spelling = short
-) -> list[str]:
-    """Return the condition of each child of a node; `spell` writes names and categories."""
-    column = tree.attributes.columns[tree.attribute[node]]
-    if gaps is None:
-        gaps = np.zeros(len(tree.attributes.columns), dtype=bool)
-    children = _children(tree, node, {}, gaps)
-    return [condition(column, limits, spell) for _, _, limits in children]
 
 
 def _children(
@@ -84,7 +76,7 @@ def _children(
             limits = replace(before, categories=left, is_known=bool(left))
         else:
             limits = _half(before, float(tree.threshold[node]), branch)
-        if tree.missing_rows[node] > 0 or gaps[attribute]:
+        if tree.missing_rows[node] > 0 or gaps[attribute] or before.is_missing:
             # Values that went another way before do not come back.
             comes_by = before.is_missing is not False and int(tree.missing[node]) == branch
             limits = replace(limits, is_missing=comes_by)
@@ -118,40 +110,54 @@ def join_conditions(parts: Sequence[str]) -> str:
 def condition(column: Attribute, limits: Limits, spell: Spelling = short) -> str:
     """Return the limits of an attribute in words."""
     name = spell(column.name)
+    if limits.is_known and not column.categories and _is_interval(limits):
+        low, high = _write_ends(limits)
+        return f"{low} < {name} <= {high}{_or_missing(limits)}"
+    return f"{name} {bare_condition(column, limits, spell)}"
+
+
+def bare_condition(column: Attribute, limits: Limits, spell: Spelling = short) -> str:
+    """Return the limits of an attribute in words that can stand behind its name."""
     if not limits.is_known:
-        return f"{name} is missing"
+        return "is missing"
     if column.categories:
         categories = [spell(category) for category in column.categories]
-        text = _of_categories(name, categories, limits.categories)
-    elif limits.low == -math.inf and limits.high == math.inf:
-        return f"{name} is known"
-    else:
-        text = _of_numbers(name, limits.low, limits.high)
-    return text + (" or missing" if limits.is_missing else "")
+        return _of_categories(categories, limits.categories) + _or_missing(limits)
+    if limits.low == -math.inf and limits.high == math.inf:
+        return "is known"
+    low, high = _write_ends(limits)
+    if _is_interval(limits):
+        return f"> {low}, <= {high}{_or_missing(limits)}"
+    return (f"> {low}" if limits.high == math.inf else f"<= {high}") + _or_missing(limits)
 
 
-def _of_numbers(name: str, low: float, high: float) -> str:
+def _is_interval(limits: Limits) -> bool:
+    return limits.low > -math.inf and limits.high < math.inf
+
+
+def _write_ends(limits: Limits) -> tuple[str, str]:
     digits = 6
-    while f"{low:.{digits}g}" == f"{high:.{digits}g}" and digits < 17:
+    while f"{limits.low:.{digits}g}" == f"{limits.high:.{digits}g}" and digits < 17:
         digits += 1
-    if low == -math.inf:
-        return f"{name} <= {high:.{digits}g}"
-    if high == math.inf:
-        return f"{name} > {low:.{digits}g}"
-    return f"{low:.{digits}g} < {name} <= {high:.{digits}g}"
+    return f"{limits.low:.{digits}g}", f"{limits.high:.{digits}g}"
 
 
-def _of_categories(name: str, every: Sequence[str], left: frozenset[int] | None) -> str:
+def _or_missing(limits: Limits) -> str:
+    return " or missing" if limits.is_missing else ""
+
+
+def _of_categories(every: Sequence[str], left: frozenset[int] | None) -> str:
     inside = [text for code, text in enumerate(every) if left is None or code in left]
     outside = [text for code, text in enumerate(every) if left is not None and code not in left]
     if len(inside) == 1:
-        return f"{name} = {inside[0]}"
-    if 0 < len(outside) <= _MOST_EXCLUDED < len(inside):
-        return f"{name} other than {_list_values(outside)}"
-    return f"{name} in {_list_values(inside)}"
+        return f"= {inside[0]}"
+    if 0 < len(outside) <= _MOST_CATEGORIES and len(inside) > max(len(outside), _FEW_CATEGORIES):
+        return f"other than {_list_values(outside)}"
+    return f"in {_list_values(inside)}"
 
 
-def _list_values(values: list[str]) -> str:
-    if len(values) > _MOST_CATEGORIES:
-        values = [*values[:_MOST_CATEGORIES], f"{len(values) - _MOST_CATEGORIES} more"]
-    return ", ".join(values)
+def _list_values(values: Sequence[str]) -> str:
+    if len(values) <= _MOST_CATEGORIES:
+        return ", ".join(values)
+    named = values[: _MOST_CATEGORIES - 1]
+    return f"{', '.join(named)} and {len(values) - len(named)} more"

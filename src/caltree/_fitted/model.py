@@ -13,6 +13,7 @@ import numpy.typing as npt
 from .. import _core
 from .._inputs.arrays import Floats, Indices
 from .._inputs.attributes import Attributes
+from .._inputs.scores import is_offset
 from .json_values import read_numbers
 
 # The threshold of a split that divides missing values from all others.
@@ -80,8 +81,8 @@ class FittedModel(Arrays):
     n_rows : ndarray of float64
         Total weight of the training rows that reached the node.
     gain : ndarray of float64
-        The gain of the split: of a tree in deviance, 0 where splits look at classes; of a forest
-        in squared error, on rows that the tree had not seen.
+        The gain of the split on rows that the tree had not seen, or, of a tree that was grown
+        without holding any out, in the deviance of its training rows; 0 where it was not measured.
     weight : ndarray of float64
         The weight of the node model in the probabilities of the rows that pass. On every way from
         a root to a leaf the sum is the same. What the sum over all trees lacks of 1 is the weight
@@ -138,9 +139,9 @@ class FittedModel(Arrays):
             # Of two classes the difference is all that counts.
             parameters = parameters[:, 1 + n_scores :] - parameters[:, : 1 + n_scores]
         parameters = parameters.reshape(len(parameters), n_states, -1)
-        is_score = corrects_scores and n_classes == 2 and n_scores == 1
+        is_score = corrects_scores and is_offset(n_classes, n_scores)
         if is_score:
-            # The one score is the log-odds that is corrected: a slope of 1 adds it.
+            # The first score is the log-odds that is corrected: a slope of 1 adds it.
             parameters[:, :, 1] += 1.0
         sizes = [len(tree["attribute"]) for tree in trees]
         others = {
@@ -249,18 +250,23 @@ class FittedModel(Arrays):
         return rest if rest > WEIGHT_ROUNDING else 0.0
 
     @property
+    def weight_below(self) -> Floats:
+        """The weight of the nodes below every node, on any way from it to a leaf."""
+        return np.asarray(self._weight_of_trees[self.tree_of_nodes] - self._weight_down_to)
+
+    @property
     def importances(self) -> Floats:
         """The share of every attribute in the gain of the splits; 0 where nothing is split.
 
         A split counts for as much as the nodes below it. Splits on scores are left out. All are
-        NaN where splits look at classes, so that what they gain is not measured.
+        NaN where the gain was not measured, as in a published tree that is not pruned by
+        cross-validation.
         """
-        below = self._weight_of_trees[self.tree_of_nodes] - self._weight_down_to
         n_attributes = len(self.attributes.columns)
         on_attribute = (self.attribute >= 0) & (self.attribute < n_attributes)
         if on_attribute.any() and not self.gain[on_attribute].any():
             return np.full(n_attributes, np.nan)
-        gain = (self.gain * below)[on_attribute]
+        gain = (self.gain * self.weight_below)[on_attribute]
         sums = np.bincount(self.attribute[on_attribute], gain, minlength=n_attributes)
         sums = np.maximum(sums, 0.0)
         total = float(sums.sum())

@@ -9,6 +9,8 @@ from typing import Any
 from .json_values import is_number
 
 UNCALIBRATED, GLOBAL, LOCAL = "uncalibrated", "global", "local"
+# So little weight is only a hedge against certainties that are wrong.
+_SMALL_WEIGHT = 0.01 + 1e-9
 SCORINGS = ("rmse", "log_loss")
 
 
@@ -19,8 +21,8 @@ class Candidate:
     Parameters
     ----------
     name : str
-        "uncalibrated", "global" (the model of the root, for all rows), "regions of 60 rows" (nodes
-        of fewer rows are not split), "pruned tree", ...
+        "uncalibrated", "global" (the model of the root, for all rows), "8 regions" (a tree cut back
+        to so many leaves) or, of a forest, "regions of 60 rows" (nodes of fewer are not split), ...
     loss : float
         Its loss on held-out rows.
     weight : float
@@ -55,8 +57,8 @@ class Selection:
 
     @property
     def chosen(self) -> str:
-        """The most special candidate with a weight: "uncalibrated", "global" or "local"."""
-        weighted = [each.name for each in self.candidates if each.weight > 0.0]
+        """The most special candidate of some weight: "uncalibrated", "global" or "local"."""
+        weighted = [each.name for each in self.candidates if each.weight > _SMALL_WEIGHT]
         for name in (UNCALIBRATED, GLOBAL):
             if all(each.startswith((UNCALIBRATED, name)) for each in weighted):
                 return name

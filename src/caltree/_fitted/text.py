@@ -1,83 +1,59 @@
-"""A fitted tree in words: its conditions and, in the leaves, the formulas of the node models."""
+"""A fitted tree in words: its conditions, its node models and what they make of a score."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator
 
-import numpy as np
-import numpy.typing as npt
-
-from .conditions import branches
-from .model import FittedModel
-from .names import printable, score_names
+from .formulas import Formulas
+from .names import format_count, printable
+from .outline import Outline
 
 
-def tree_text(
-    tree: FittedModel, classes: Sequence[Any], max_depth: int | None, decimals: int
-) -> str:
+def tree_text(formulas: Formulas, max_depth: int | None) -> str:
     """Return the tree as text, one line a condition; see `CalibrationTree.to_text`."""
-    lines: list[str] = []
-    is_average = bool(((tree.weight > 0) & (tree.weight < 1)).any())
-    pending: list[tuple[int, int, str | None]] = [(0, 0, None)]
-    while pending:
-        node, depth, condition = pending.pop()
-        indent = "|   " * max(depth - 1, 0)
-        of_node = f"(n={tree.n_rows[node]:g}{_weight(tree, node) if is_average else ''})"
-        split, cut_off = tree.attribute[node] >= 0, depth == max_depth
-        has_formula = tree.weight[node] > 0 or (split and cut_off)
-        if condition is not None:
-            lines.append(f"{indent}|--- {condition}  {of_node}")
-            indent += "|   "
-        elif has_formula or not split:
-            lines.append(of_node)
-        if split and cut_off:
-            lines.append(f"{indent}...")
-        if has_formula:
-            lines += [indent + formula for formula in formulas(tree, node, classes, decimals)]
-        elif not split:
-            lines.append(f"{indent}uncalibrated")
-        if split and not cut_off:
-            below = list(enumerate(conditions(tree, node), start=int(tree.first_child[node])))
-            pending += [(child, depth + 1, text) for child, text in reversed(below)]
-    return "\n".join(lines)
+    return "\n".join(_Text(formulas, max_depth).lines())
 
 
-def _weight(tree: FittedModel, node: int) -> str:
-    return f", weight {tree.weight[node]:.2f}" if tree.weight[node] > 0 else ""
+class _Text:
+    """The lines of a tree."""
 
+    def __init__(self, formulas: Formulas, max_depth: int | None) -> None:
+        self.tree, self.formulas, self.max_depth = formulas.tree, formulas, max_depth
+        self.outline = Outline.of(self.tree)
+        self.n_leaves = self.tree.sum_over_leaves(self.tree.attribute < 0)
 
-def formulas(tree: FittedModel, node: int, classes: Sequence[Any], decimals: int) -> list[str]:
-    """Return the node model, F_j = intercept + slope S_j + ...; a constant in all F is dropped."""
-    coefficients = tree.coefficients(node)
-    # The uncalibrated log-probabilities stand at the end: log p[class]. The scores of one
-    # classifier are just these, which then are part of the slopes.
-    joins = tree.offset and tree.n_scores == len(classes)
-    if joins:
-        own = np.arange(len(classes))
-        coefficients[own, 1 + own] += 1.0
-    # Where a class has its own score to go by, the slopes are easier to read as they are.
-    centred = 1 if joins else None
-    coefficients[:, :centred] -= coefficients[:, :centred].mean(axis=0)
-    names = score_names(classes, tree.n_scores)
-    labels = [f"F[{printable(label)}]" for label in classes]
-    width = max(map(len, labels))
-    apart = tree.offset and not joins
-    offsets = [f" + log p[{printable(label)}]" if apart else "" for label in classes]
-    return [
-        f"{label:<{width}} = {_sum(row, names, decimals)}{offset}"
-        for label, row, offset in zip(labels, coefficients, offsets, strict=True)
-    ]
+    def lines(self) -> Iterator[str]:
+        """Yield the legend, and then every node that is shown."""
+        yield from self.formulas.legend()
+        pending = [(0, 0)]
+        while pending:
+            node, depth = pending.pop()
+            yield from self._of_node(node, depth)
+            if depth != self.max_depth:
+                pending += [(child, depth + 1) for child in self.outline.children(node)][::-1]
 
+    def _of_node(self, node: int, depth: int) -> Iterator[str]:
+        is_split = bool(self.tree.attribute[node] >= 0)
+        is_cut = is_split and depth == self.max_depth
+        has_model = self.tree.weight[node] > 0 or is_cut
+        indent, result = "|   " * depth, "" if is_split else self._result(node)
+        if depth > 0:
+            condition = self.outline.condition(node, printable)
+            yield f"{indent[4:]}|--- {condition}  {self._facts(node)}{result}"
+        elif has_model or not is_split:
+            yield f"all rows  {self._facts(node)}{result}"
+        if has_model:
+            yield from (f"{indent}{formula}" for formula in self.formulas.of_node(node))
+        if is_cut:
+            yield f"{indent}... {self.n_leaves[node]:.0f} leaves below"
 
-def _sum(row: npt.NDArray[np.float64], names: Sequence[str], decimals: int) -> str:
-    text = f"{row[0]: .{decimals}f}"
-    for slope, name in zip(row[1:], names, strict=True):
-        if slope != 0.0:
-            text += f" {'-' if slope < 0 else '+'} {abs(slope):.{decimals}f} {name}"
-    return text
+    def _facts(self, node: int) -> str:
+        facts = f"n={format_count(float(self.tree.n_rows[node]))}"
+        if self.formulas.is_average and self.tree.weight[node] > 0:
+            facts += f", weight {self.tree.weight[node]:.2f}"
+        return f"({facts})"
 
-
-def conditions(tree: FittedModel, node: int) -> list[str]:
-    """Return the condition of each child of a node."""
-    return branches(tree, node, spell=printable)
+    def _result(self, leaf: int) -> str:
+        if self.tree.uncalibrated_weight == 1.0:
+            return ": uncalibrated"
+        return f": {self.formulas.outcome(leaf)}" if self.formulas.has_outcomes else ""

@@ -117,19 +117,13 @@ class Chunk(Arrays):
     scores: Floats
     """The scores as node models see them, a row each."""
     offset: Floats | None
-    """The uncalibrated log-odds; None if there are none, or if the scores are just these."""
+    """The uncalibrated log-odds; None of margins."""
     weights: Floats | None
     fold: npt.NDArray[np.uint8]
     groups: GroupNumbers | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
-
-    def log_odds(self, plan: Plan) -> Floats | None:
-        """Return the uncalibrated log-odds, a column a state; None of margins."""
-        if not plan.has_offset:
-            return None
-        return self.scores if self.offset is None else self.offset
 
     def in_core(self, plan: Plan) -> _core.Chunk:
         """Return the rows in the core, which checks them once."""
@@ -140,7 +134,7 @@ class Chunk(Arrays):
                 self.labels,
                 plan.n_classes,
                 self.scores,
-                self.log_odds(plan),
+                self.offset,
                 self.weights,
                 self.fold,
             )

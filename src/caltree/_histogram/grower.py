@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import _core
 from .._inputs.arrays import Floats, Indices
-from .._training.engine import Tree
+from .._training.levels import Tree
 from .chunk import Plan
 from .node_models import Slots, fit_node_models
 from .pool import Pool, Wholes
@@ -160,7 +160,9 @@ def _fit_level(
 
     parents = np.array([trees[t].parameters[node] for t, node in level])
     is_root = level[0][1] == 0
-    parameters, sums = fit_node_models(parents, is_root, plan, limits.penalty, ask)
+    parameters, sums = fit_node_models(
+        parents, plan, limits.penalty, ask, is_root=is_root, monotone=limits.monotone
+    )
     for s, (t, node) in enumerate(level):
         tree = trees[t]
         tree.parameters[node] = parameters[s]
@@ -179,13 +181,13 @@ def _split_level(
         if trees[t].n_rows[node] >= limits.min_samples_split
         and trees[t].depth[node] < limits.max_depth
     ]
-    portion = max(1, _MOST_BYTES // (8 * histogram_size(plan, by_class=limits.by_class)))
+    portion = max(1, _MOST_BYTES // (8 * histogram_size(plan)))
     following: list[Place] = []
     for begin in range(0, len(places), portion):
         some = places[begin : begin + portion]
         parameters = np.array([trees[t].parameters[node] for t, node in some])
         asked = _ask_about(trees, some, parameters)
-        splits = pool.total(BestSplits(asked, limits, trees[0].n_rows[0]))
+        splits = pool.total(BestSplits(asked, limits))
         for (t, node), split in zip(some, splits, strict=True):
             if split is not None and len(trees[t]) + split.n_children <= _MOST_NODES:
                 following += [(t, child) for child in trees[t].split_node(node, split, plan)]

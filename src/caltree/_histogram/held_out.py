@@ -94,7 +94,7 @@ class PredictHeldOut:
             scale.scale,
             scale.per_state,
         )
-        log_odds = chunk.log_odds(plan)
+        log_odds = chunk.offset
         if self.uncalibrated and log_odds is not None:
             p = expit(log_odds) if scale.n_states == 1 else softmax(log_odds, axis=1)
             found = np.concatenate([p[np.newaxis].astype(np.float32), found])
@@ -123,6 +123,22 @@ class CountDifferences:
 
     def finish(self, plan: Plan, total: Wholes) -> Wholes:
         return total
+
+
+@dataclass(frozen=True)
+class CountMistakes:
+    """The weight of rows that have another class than the first candidate's most likely one."""
+
+    def zeros(self, plan: Plan) -> Wholes:
+        return np.zeros(1, dtype=np.int64)
+
+    def add(self, plan: Plan, chunk: Chunk, state: Candidates, total: Wholes) -> None:
+        p = state.probabilities[0]
+        likeliest = p[:, 0] > 0.5 if p.shape[1] == 1 else p.argmax(axis=1)
+        total += state.total((likeliest != state.labels).astype(np.float64), plan.unit(1.0))
+
+    def finish(self, plan: Plan, total: Wholes) -> Floats:
+        return np.asarray(total / plan.unit(1.0))
 
 
 @dataclass(frozen=True)
@@ -265,6 +281,9 @@ class HeldOutSums(HeldOut):
             squares = float(((by_group - mean * weight) ** 2).sum())
             return in_standard_errors(mean, squares, total)
         return in_standard_errors(mean, squares - difference * mean, total)
+
+    def mistakes(self) -> float:
+        return float(self._pool.total(CountMistakes())[0])
 
     def are_equal(self, first: int, second: int) -> bool:
         return bool(self._differences[first, second] == 0)

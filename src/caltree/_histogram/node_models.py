@@ -65,19 +65,21 @@ class Sums:
 
 
 def fit_node_models(
-    parents: Floats, is_root: bool, plan: Plan, penalty: float, ask: Ask
+    parents: Floats, plan: Plan, penalty: float, ask: Ask, *, is_root: bool, monotone: bool
 ) -> tuple[Floats, Sums]:
     """Fit node models that start at their parents' parameters; return theirs, and the sums there.
 
     Derivatives among these sums may be 0, where no further step needed them.
     Parameters are a row a node; roots start at 0 and have as far to go as the scores are wrong.
-    The penalty is the cost of leaving the parent.
     """
     sums = Sums.of(ask(np.arange(len(parents)), parents, True), plan)
     fits = _core.NodeFits(
         parents,
         plan.scale.n_states,
         plan.scale.sees_all,
+        plan.scale.centre,
+        plan.scale.scale,
+        plan.has_offset,
         penalty,
         is_root,
         sums.weight,
@@ -86,6 +88,7 @@ def fit_node_models(
         sums.hessian,
         # Sums of rounded losses are off by about this.
         float(np.sqrt(plan.n_rows) / plan.units[3]),
+        monotone,
     )
     while len(pending := fits.pending()) > 0:
         there = Sums.of(ask(pending, fits.trials(), fits.wants_derivatives()), plan)

@@ -14,7 +14,7 @@ from .._inputs.attributes import Attributes
 from .._inputs.groups import GroupNumbers
 from .._inputs.hashing import SmallestHashes
 from .._inputs.indexing import take_rows
-from .._inputs.scores import ScoreKind, is_offset
+from .._inputs.scores import ScoreKind
 from .._training.dataset import scores_per_state
 from .binning import Bins, sample_step
 from .chunk import Chunk, Plan, Scale
@@ -124,13 +124,12 @@ def bin_rows(
     matrix = part.encode(known)
     odds = kind.regressors(part.scores)
     log_odds = kind.offset(part.scores, odds)
-    same = log_odds is None or is_offset(kind.n_classes, odds.shape[1])
     hashes = calibration_hashes(matrix, part.labels, part.scores, kind)
     chunk = Chunk(
         codes=bins.encode(matrix),
         labels=part.labels,
         scores=np.ascontiguousarray(odds),
-        offset=None if same or log_odds is None else np.ascontiguousarray(log_odds),
+        offset=None if log_odds is None else np.ascontiguousarray(log_odds),
         weights=part.weights,
         fold=fold,
         groups=part.groups,

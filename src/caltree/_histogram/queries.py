@@ -25,12 +25,11 @@ _CoreArguments: TypeAlias = tuple[
 class Limits:
     """How trees are grown, and how far."""
 
-    by_class: bool
-    """Whether splits look for classes, not for errors of node models."""
     penalty: float
     min_samples_split: float
     min_samples_leaf: float
     max_depth: int
+    monotone: bool = False
 
 
 @dataclass(frozen=True)
@@ -152,46 +151,30 @@ class BestSplits:
 
     asked: AskedNodes
     limits: Limits
-    all_rows: float
 
     def zeros(self, plan: Plan) -> Wholes:
-        size = histogram_size(plan, by_class=self.limits.by_class)
-        return np.zeros((len(self.asked.parameters), size), dtype=np.int64)
+        return np.zeros((len(self.asked.parameters), histogram_size(plan)), dtype=np.int64)
 
     def add(self, plan: Plan, chunk: Chunk, state: Nodes, total: Wholes) -> None:
-        asked = self.asked.in_chunk(plan, chunk, state)
-        _core.histograms(*asked, self.limits.by_class, total)
+        _core.histograms(*self.asked.in_chunk(plan, chunk, state), total)
 
     def finish(self, plan: Plan, total: Wholes) -> list[Split | None]:
         bins, limits = plan.bins, self.limits
-        if limits.by_class:
-            found = _core.best_class_splits(
-                total,
-                bins.n_bins,
-                bins.numeric,
-                bins.fills,
-                plan.n_classes,
-                plan.unit(1.0),
-                self.all_rows,
-                limits.min_samples_leaf,
-            )
-        else:
-            found = _core.best_splits(
-                total,
-                bins.n_bins,
-                bins.numeric,
-                plan.scale.n_states,
-                plan.unit(1.0),
-                limits.penalty,
-                limits.min_samples_leaf,
-            )
+        found = _core.best_splits(
+            total,
+            bins.n_bins,
+            bins.numeric,
+            plan.scale.n_states,
+            plan.unit(1.0),
+            limits.penalty,
+            limits.min_samples_leaf,
+        )
         return [_split_of(found, i) for i in range(len(total))]
 
 
-def histogram_size(plan: Plan, *, by_class: bool) -> int:
+def histogram_size(plan: Plan) -> int:
     """Return how many numbers the histograms of a node have."""
-    cells = int((plan.bins.n_bins + 1).sum())
-    return cells * (plan.n_classes if by_class else 1 + 2 * plan.scale.n_states)
+    return int((plan.bins.n_bins + 1).sum()) * (1 + 2 * plan.scale.n_states)
 
 
 def _split_of(found: dict[str, Any], i: int) -> Split | None:

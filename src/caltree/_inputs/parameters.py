@@ -80,10 +80,10 @@ def check_verbose(verbose: Any) -> None:
         check_count("verbose", verbose, 0, "True, False or ")
 
 
-def check_flag(name: str, value: Any) -> bool:
-    """Check that a value is True or False."""
+def check_flag(name: str, value: Any, also: str = "") -> bool:
+    """Check that a value is True or False; `also` names other valid values."""
     if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name} must be True or False, got {reprlib.repr(value)}")
+        raise ValueError(f"{name} must be {also}True or False, got {reprlib.repr(value)}")
     return bool(value)
 
 
@@ -110,6 +110,15 @@ def check_depth(value: Any) -> None:
     """Refuse anything but None and a number of splits."""
     if value is not None:
         check_count("max_depth", value, 0, "None or ")
+
+
+def check_share(name: str, value: Any) -> None:
+    """Refuse anything but None or a number above 0 and up to 1."""
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if value is not None and not (is_number and 0 < value <= 1):
+        raise ValueError(
+            f"{name} must be None or a number above 0 and up to 1, got {reprlib.repr(value)}"
+        )
 
 
 def is_cv(value: Any) -> TypeGuard[Literal["cv"]]:

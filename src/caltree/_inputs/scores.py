@@ -77,12 +77,20 @@ class ScoreKind:
     def regressors(self, matrix: Floats) -> Floats:
         """The regressors of the node models, as a new Fortran-ordered matrix.
 
-        Log-odds of probabilities of two classes (one column, if there is one classifier),
-        logarithms of those of more classes, and margins. With `published`, log-odds of every
-        column.
+        Of two classes the log-odds or margins (one column, if there is one classifier), and then
+        for each of these a column that lets node models bend, see `bend`. Of more classes the
+        logarithms of probabilities, or margins. With `published`, log-odds of every column.
         """
-        if self.published or self.score_type == "margin":
-            return log_odds(matrix, self.score_type, published=self.published)
+        if self.published:
+            return log_odds(matrix, self.score_type, published=True)
+        plain = self._plain_regressors(matrix)
+        if self.n_classes > 2:
+            return plain
+        return np.asfortranarray(np.hstack([plain, bend(plain)]))
+
+    def _plain_regressors(self, matrix: Floats) -> Floats:
+        if self.score_type == "margin":
+            return log_odds(matrix, "margin")
         if self.score_type == "logit":
             if matrix.shape[1] == 1:
                 return np.asfortranarray(np.clip(matrix, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS))
@@ -104,7 +112,7 @@ class ScoreKind:
         if self.score_type == "margin":
             return None
         if is_offset(self.n_classes, regressors.shape[1]):
-            return regressors
+            return regressors[:, :1]
         probabilities = self.uncalibrated(matrix)
         if self.n_classes == 2:
             return log_odds(probabilities[:, 1:], "probability")
@@ -155,9 +163,34 @@ class ScoreKind:
         return matrix.reshape(len(matrix), matrix.shape[1] // self.n_classes, self.n_classes)
 
 
+def bend(log_odds: Floats) -> Floats:
+    """Return ln s(1 - s) of the probability s of given log-odds.
+
+    A logistic model of log-odds and this is beta calibration's: one slope for ln s, another for
+    ln (1 - s).
+    """
+    size = np.abs(log_odds)
+    return np.asarray(-size - 2.0 * np.log1p(np.exp(-size)))
+
+
 def is_offset(n_classes: int, n_scores: int) -> bool:
-    """Whether the offset of the node models is their only regressor."""
-    return n_classes == 2 and n_scores == 1
+    """Whether the first regressor is the offset: two classes, one classifier."""
+    return n_classes == 2 and n_scores == 2
+
+
+def resolve_monotone(monotone: bool | Literal["auto"], kind: ScoreKind, n_columns: int) -> bool:
+    """Whether a higher score must not give a lower probability; "auto" if that can be said."""
+    is_one = n_columns == 1 or (n_columns == 2 and kind.score_type != "margin")
+    is_possible = kind.n_classes == 2 and is_one
+    if isinstance(monotone, str):
+        return is_possible
+    if monotone and not is_possible:
+        raise ValueError(
+            "monotone=True needs two classes and one score, but there are "
+            f"{kind.n_classes} classes and {n_columns} columns of scores; use monotone='auto', or "
+            "give the score of one class alone"
+        )
+    return bool(monotone)
 
 
 def log_odds(matrix: Floats, score_type: ScoreType, *, published: bool = False) -> Floats:

@@ -1,24 +1,19 @@
 """Averages of several predictions of the same rows: the weights that lose least.
 
-A tree is read at several sizes: with its small nodes left whole, and pruned. Averaged over these, a
-row's probability comes from all nodes on its way, the large and safe and the small and special
-ones, each as far as held-out rows speak for it. A forest is averaged in the same way.
+A tree is read at several levels, cut back to more or fewer leaves. Averaged over these, a row's
+probability comes from all nodes on its way, the large and safe and the small and special ones, each
+as far as held-out rows speak for it. A forest is averaged in the same way.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from .._fitted.selection import GLOBAL, UNCALIBRATED
 from .._inputs.arrays import Floats
 from .held_out import HeldOut
 
-# The sizes of the regions of a tree: this, and so many times as much, up to all rows.
-SMALLEST_REGION = 15.0
-_RATIO_OF_SIZES = 4.0
 # Added to the diagonal of a least-squares problem, of whose largest number it is this share; the
 # cost of a sum of weights other than 1.
 _RIDGE = 1e-10
@@ -28,24 +23,6 @@ _SMALLEST_WEIGHT = 1e-6
 _MOST_NEWTON_STEPS = 30
 _SHORTEST_STEP = 1e-3
 _SMALLEST_IMPROVEMENT = 1e-9
-
-
-def region_sizes(n_rows: float, smallest: float = SMALLEST_REGION) -> Floats:
-    """Return the fewest rows of a node that is split, size by size; the first splits nothing."""
-    n_sizes = max(0, math.ceil(math.log(n_rows / smallest, _RATIO_OF_SIZES)))
-    sizes = smallest * _RATIO_OF_SIZES ** np.arange(n_sizes, dtype=np.float64)
-    return np.append(sizes, math.inf)[::-1]
-
-
-def size_name(size: float) -> str:
-    """Return the name of a tree that is read with nodes of fewer rows left whole."""
-    return GLOBAL if size == math.inf else f"regions of {size:g} rows"
-
-
-def candidate_names(sizes: Floats, *, has_uncalibrated: bool) -> tuple[str, ...]:
-    """Return the names of a tree's candidates: its sizes, and last the pruned tree."""
-    first = [UNCALIBRATED] if has_uncalibrated else []
-    return (*first, *map(size_name, sizes), "pruned tree")
 
 
 def best_weights(held_out: HeldOut, used: Sequence[int] | None = None) -> Floats:

@@ -12,15 +12,15 @@ import numpy.typing as npt
 
 from .. import _core
 from .._fitted.model import FittedModel
-from .._fitted.selection import UNCALIBRATED, Selection
+from .._fitted.selection import GLOBAL, UNCALIBRATED, Selection
 from .._inputs.arrays import Floats
 from .._running import progress
 from .._running.threads import count_threads, in_order
-from .averaging import best_weights, size_name
+from .averaging import best_weights
 from .dataset import Dataset
 from .do_no_harm import leave_uncalibrated_if_in_doubt, make_selection
-from .engine import Tree
 from .held_out import HeldOutRows
+from .levels import Tree
 from .settings import AVERAGING, GROWING, JUDGING, depth_limit
 
 # The numbers of rows below which a node may be left whole; the first leaves the root.
@@ -79,9 +79,9 @@ def fit_forest(dataset: Dataset, settings: ForestSettings, n_jobs: int | None) -
         if selection is not None:
             averaging.say(f"averaged {weights.size} sizes of trees (chosen: {selection.chosen})")
     n_trees = np.array([(len(trees) + 1) // 2, len(trees) // 2])
-    per_tree = np.hstack([weights / np.maximum(n_trees, 1)[:, np.newaxis], np.zeros((2, 1))])
+    per_tree = weights / np.maximum(n_trees, 1)[:, np.newaxis]
     finished = [
-        _core.collapse_tree(*tree, None, SIZES, per_tree[number % 2])
+        _core.collapse_tree(*tree, _core.row_counts(tree[0]), SIZES, per_tree[number % 2])
         for number, tree in enumerate(trees)
     ]
     return FittedForest(dataset.model(finished), selection)
@@ -143,7 +143,7 @@ class _OutOfBagSums:
         for kind, suffix in enumerate(_KINDS):
             for size, rows in enumerate(SIZES):
                 mean = self._sums[kind, size][seen] / self._counts[kind][seen][:, np.newaxis]
-                names.append(size_name(rows) + suffix)
+                names.append(_size_name(rows) + suffix)
                 found.append(np.hstack([1.0 - mean, mean]) if mean.shape[1] == 1 else mean)
         return HeldOutRows(
             names=tuple(names),
@@ -169,7 +169,12 @@ def _choose_weights(
     best = best_weights(held_out)
     chosen = best
     if held_out.has_uncalibrated:
-        chosen = leave_uncalibrated_if_in_doubt(held_out, best)
+        chosen = leave_uncalibrated_if_in_doubt(held_out, [best])
     of_trees = chosen[int(held_out.has_uncalibrated) :]
     selection = make_selection(held_out, best, chosen)
     return of_trees.reshape(len(_KINDS), len(SIZES)), selection
+
+
+def _size_name(size: float) -> str:
+    """Return the name of trees that are read with nodes of fewer rows left whole."""
+    return GLOBAL if size == np.inf else f"regions of {size:g} rows"

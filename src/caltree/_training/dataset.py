@@ -52,9 +52,10 @@ class Dataset:
         return 1 if self.n_classes == 2 else self.n_classes
 
     @property
-    def total_weight(self) -> float:
-        """The number of rows, each as often as its weight says."""
-        return len(self.labels) if self.weights is None else float(self.weights.sum())
+    def n_plain_scores(self) -> int:
+        """Number of scores without those that bend them, which trees do not split on."""
+        n_scores = int(self.scores.shape[1])
+        return n_scores // 2 if self.n_classes == 2 else n_scores
 
     @property
     def sees_all_scores(self) -> bool:

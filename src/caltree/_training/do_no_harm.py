@@ -5,56 +5,91 @@ Every choice here is between mixtures of the same candidates; see `HeldOut`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from .._fitted.selection import Candidate, Selection
 from .._inputs.arrays import Floats
 from .averaging import best_weights
 from .held_out import HeldOut
+from .settings import Settings
 
-# By how many standard errors calibrated probabilities must be better than uncalibrated ones: by
-# both losses, and by more of log loss, of which a few rows may have most.
-DEMANDED = {"rmse": 2.0, "log_loss": 3.0}
+# By how many standard errors calibrated probabilities must be better than uncalibrated ones, by
+# both losses. A classifier that makes few mistakes makes fewer still once trained on all rows,
+# so that they prove little: then more is demanded of log loss, of which a few rows have most.
+DEMANDED = {"rmse": 0.0, "log_loss": 2.0}
+DEMANDED_IF_FEW = {"rmse": 0.0, "log_loss": 3.0}
+FEW_MISTAKES = 30
+# Where few mistakes leave probabilities uncalibrated, some of these may be certain and wrong: they
+# are averaged with so much of the model for all rows, which is next to nothing, but for them.
+HEDGE = 0.01
+_FEWEST_MISTAKES = 5
 # Up to how many standard errors count for nothing: then the simpler is taken. Where one model for
 # all rows would do, a tree must show more.
 TIE, TIE_WITH_GLOBAL = 0.5, 1.0
 _BISECTIONS = 7
 
 
-def simplest_average(held_out: HeldOut, *, averaging: bool) -> tuple[Floats, Floats]:
-    """Return the weights of a tree's simplest average that is as good as that of all its sizes.
+def best_tree(held_out: HeldOut, settings: Settings) -> Floats:
+    """Return the weights of the smallest tree that keeps nearly all of what the best one gains.
 
-    The candidates are the sizes, from the root alone to the smallest regions, and the pruned tree.
-    Twice, for the root alone may do: the simplest of more than the root, and of all. Without
-    averaging it is the pruned tree or the root.
+    The candidates are the levels of a tree, from the root alone to the most leaves, and possibly
+    the uncalibrated probabilities before them. A tree is an average over all levels up to some
+    number of leaves, or that level alone. What it gains is what it loses less than the root.
     """
-    first, last = int(held_out.has_uncalibrated), len(held_out) - 1
-    alone = np.eye(len(held_out))
-    aim = best_weights(held_out) if averaging else alone[last]
-    averages = (best_weights(held_out, [*range(end), last]) for end in range(first + 1, last))
-    local = next((weights for weights in averages if _is_tie(held_out, weights, aim)), aim)
-    root = alone[first]
-    return local, root if _is_tie(held_out, root, aim, TIE_WITH_GLOBAL) else local
+    root, end = int(held_out.has_uncalibrated), len(held_out)
+    alone = np.eye(end)
+    if settings.path_averaging:
+        trees = [best_weights(held_out, range(last + 1)) for last in range(root, end)]
+    else:
+        trees = [alone[last] for last in range(root, end)]
+    if settings.kept_gain is None:
+        return trees[-1]
+    losses = np.array([held_out.loss(weights) for weights in trees])
+    most, least = held_out.loss(alone[root]), losses.min()
+    aim = least + (1.0 - settings.kept_gain) * (most - least)
+    return trees[int(np.argmax(losses <= aim))]
+
+
+def prefer_simpler(held_out: HeldOut, weights: Floats, *, averaging: bool) -> Floats:
+    """Return the weights of the root or of the uncalibrated probabilities, unless others help."""
+    root = np.eye(len(held_out))[int(held_out.has_uncalibrated)]
+    if _is_tie(held_out, root, weights, TIE_WITH_GLOBAL):
+        weights = root
+    if not held_out.has_uncalibrated:
+        return weights
+    return leave_uncalibrated_if_in_doubt(held_out, [weights, root], averaging=averaging)
 
 
 def leave_uncalibrated_if_in_doubt(
-    held_out: HeldOut, weights: Floats, *, averaging: bool = True
+    held_out: HeldOut, choices: Sequence[Floats], *, averaging: bool = True
 ) -> Floats:
-    """Return weights of the candidates, of which the first is uncalibrated.
+    """Return weights of the candidates: first uncalibrated, then one model for all rows, ...
 
-    All weight goes to the uncalibrated probabilities unless the given average is better by both
-    losses: few mistakes of an almost perfect classifier may sway one of them, but not so easily
-    both. If it is better, the uncalibrated ones get the largest weight that costs nothing.
+    The uncalibrated probabilities stay unless one of some averages, of which the first is taken, is
+    better by both losses: few mistakes of an almost perfect classifier may sway one of them, but
+    not so easily both. If it is better, the uncalibrated ones get the largest weight that costs
+    nothing.
     """
-    uncalibrated = np.eye(len(weights))[0]
-    helps = all(
-        held_out.excess(uncalibrated, weights, scoring) > demanded
-        for scoring, demanded in DEMANDED.items()
-    )
-    if not helps:
-        return np.asarray(uncalibrated)
-    if not averaging:
-        return weights
+    uncalibrated, root = np.eye(len(held_out))[:2]
+    mistakes = held_out.mistakes()
+    demanded = DEMANDED_IF_FEW if mistakes < FEW_MISTAKES else DEMANDED
+    for weights in choices:
+        if all(
+            held_out.excess(uncalibrated, weights, scoring) > least
+            for scoring, least in demanded.items()
+        ):
+            return _with_uncalibrated(held_out, weights) if averaging else weights
+    hedged = HEDGE * root + (1.0 - HEDGE) * uncalibrated
+    hedges = averaging and _FEWEST_MISTAKES <= mistakes < FEW_MISTAKES
+    pays = hedges and held_out.excess(uncalibrated, hedged, "log_loss") > TIE
+    return np.asarray(hedged if pays else uncalibrated)
+
+
+def _with_uncalibrated(held_out: HeldOut, weights: Floats) -> Floats:
+    """Give the uncalibrated probabilities the largest weight that costs nothing."""
+    uncalibrated = np.eye(len(held_out))[0]
     low, high = 0.0, 1.0
     for _ in range(_BISECTIONS):
         share = (low + high) / 2

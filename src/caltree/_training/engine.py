@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Sized
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Sequence, Sized
+from typing import Any, Protocol
 
-from .. import _core
 from .._fitted.model import FittedModel
-from .._inputs.arrays import Floats
 from .held_out import HeldOut
-
-Tree: TypeAlias = tuple[_core.Structure, _core.FittedNodes]
+from .levels import Levels, Tree
 
 
 def trees_grown(trees: Sequence[Sized]) -> str:
@@ -19,11 +16,7 @@ def trees_grown(trees: Sequence[Sized]) -> str:
 
 
 class GrownTrees(Protocol):
-    """Trees grown by one criterion: one on all rows, and one for each fold."""
-
-    @property
-    def criterion(self) -> str:
-        """The criterion of their splits."""
+    """A tree on all rows, and one for each fold."""
 
     @property
     def whole(self) -> Tree:
@@ -33,32 +26,18 @@ class GrownTrees(Protocol):
     def of_folds(self) -> Sequence[Tree]:
         """The trees on the rows that each fold does not hold out; empty without folds."""
 
-    @property
-    def smallest_region(self) -> float:
-        """The fewest rows of a region that averaging tells apart."""
+    def held_out(self, levels: Levels, *, uncalibrated: bool) -> HeldOut:
+        """Return predictions of the held-out rows by the trees of the folds, at some levels.
 
-    def held_out(self, ccp_alpha: float | None, sizes: Floats, *, uncalibrated: bool) -> HeldOut:
-        """Return predictions of the held-out rows by the trees of the folds.
-
-        The candidates are trees in which nodes of fewer rows are left whole, one a size, and the
-        tree pruned at the strength `ccp_alpha`. With `uncalibrated`, the uncalibrated
-        probabilities, where there are any, come first.
+        With `uncalibrated`, the uncalibrated probabilities, where there are any, come first.
         """
 
 
 class Engine(Protocol):
     """Grows trees on rows, in this process or elsewhere."""
 
-    @property
-    def n_rows(self) -> float:
-        """The number of rows, each as often as its weight says."""
-
-    @property
-    def strength_of_root(self) -> float | None:
-        """The pruning strength that stands for the root alone; None for any beyond all others."""
-
-    def grow(self, criteria: Sequence[str]) -> Iterable[GrownTrees]:
-        """Grow trees by each of some criteria."""
+    def grow(self) -> GrownTrees:
+        """Grow a tree on all rows, and one for each fold."""
 
     def model(self, tree: dict[str, Any]) -> FittedModel:
         """Make a fitted model of a tree that the core has finished."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,14 +10,15 @@ import numpy as np
 
 from .. import _core
 from .._fitted.model import FittedModel
+from .._fitted.selection import UNCALIBRATED
 from .._inputs.arrays import Floats
 from .._inputs.folds import Fold, Rows
 from .._running import progress
 from .._running.threads import count_threads, run_in_threads
-from .averaging import SMALLEST_REGION, candidate_names
 from .dataset import Dataset
-from .engine import Tree, trees_grown
+from .engine import trees_grown
 from .held_out import HeldOutRows
+from .levels import Levels, Tree
 from .settings import GROWING, Growth
 
 _NO_ROWS: Rows = np.empty(0, dtype=np.uint32)
@@ -25,8 +26,6 @@ _NO_ROWS: Rows = np.empty(0, dtype=np.uint32)
 
 class ExactEngine:
     """Grows trees of shrunken node models; `folds` are empty if nothing is chosen."""
-
-    strength_of_root = None
 
     def __init__(
         self,
@@ -42,43 +41,34 @@ class ExactEngine:
         self._scoring = scoring
         self._n_jobs = n_jobs
 
-    @property
-    def n_rows(self) -> float:
-        """The number of rows, each as often as its weight says."""
-        return self.dataset.total_weight
-
     def model(self, tree: dict[str, Any]) -> FittedModel:
         """Make a fitted model of a tree that the core has finished."""
         return self.dataset.model([tree])
 
-    def grow(self, criteria: Sequence[str]) -> Iterable[TreesOnRows]:
-        """Grow trees by each of some criteria."""
+    def grow(self) -> TreesOnRows:
+        """Grow a tree on all rows, and one for each fold."""
         dataset, growth = self.dataset, self._growth
         training = _core.ShrunkenTraining(
             dataset.core, dataset.offset, growth.max_bins, dataset.sees_all_scores
         )
-        sizes = (growth.min_samples_split, growth.min_samples_leaf, growth.depth)
 
-        def grow(job: tuple[str, Fold]) -> Tree:
-            criterion, (rows, held_out) = job
-            by_class = criterion == "gain_ratio"
+        def grow(part: Fold) -> Tree:
             return training.grow(
-                rows,
-                held_out,
+                *part,
                 growth.l2_regularization,
-                *sizes,
+                growth.min_samples_split,
+                growth.min_samples_leaf,
+                growth.depth,
                 self._scoring == "log_loss",
-                _core.grow(dataset.core, rows, *sizes) if by_class else None,
+                growth.monotone,
             )
 
         parts = all_and_folds(len(dataset.labels), self.folds)
-        jobs = [(criterion, part) for criterion in criteria for part in parts]
         with progress.stage(GROWING) as growing:
-            trees = run_in_threads(grow, jobs, count_threads(self._n_jobs), growing.reach)
+            trees = run_in_threads(grow, parts, count_threads(self._n_jobs), growing.reach)
             growing.say(trees_grown([structure for structure, _ in trees]))
-        for k, criterion in enumerate(criteria):
-            whole, *of_folds = trees[k * len(parts) : (k + 1) * len(parts)]
-            yield TreesOnRows(criterion, whole, of_folds, dataset, self.folds, self._scoring)
+        whole, *of_folds = trees
+        return TreesOnRows(whole, of_folds, dataset, self.folds, self._scoring)
 
 
 def all_and_folds(n_rows: int, folds: Sequence[Fold]) -> list[Fold]:
@@ -88,33 +78,29 @@ def all_and_folds(n_rows: int, folds: Sequence[Fold]) -> list[Fold]:
 
 @dataclass(frozen=True)
 class TreesOnRows:
-    """Trees grown by one criterion: one on all rows, and one for each fold."""
+    """A tree on all rows, and one for each fold."""
 
-    criterion: str
     whole: Tree
     of_folds: Sequence[Tree]
     dataset: Dataset
     folds: Sequence[Fold]
     scoring: str
-    smallest_region: float = SMALLEST_REGION
 
-    def held_out(
-        self, ccp_alpha: float | None, sizes: Floats, *, uncalibrated: bool
-    ) -> HeldOutRows:
-        """Return predictions of the held-out rows by the trees of the folds."""
+    def held_out(self, levels: Levels, *, uncalibrated: bool) -> HeldOutRows:
+        """Return predictions of the held-out rows by the trees of the folds, at some levels."""
         data = self.dataset
         rows = np.concatenate([test for _, test in self.folds])
         known = data.uncalibrated if uncalibrated else None
         has_uncalibrated = known is not None
-        names = candidate_names(sizes, has_uncalibrated=has_uncalibrated)
+        names = (UNCALIBRATED, *levels.names) if has_uncalibrated else levels.names
         probabilities = np.empty((len(names), len(rows), data.n_classes))
         if known is not None:
             probabilities[0] = known[rows]
         begin = 0
         for tree, (_, test) in zip(self.of_folds, self.folds, strict=True):
             predict = _predictor_of(data, test)
-            for k, only in enumerate(np.eye(len(sizes) + 1), start=int(has_uncalibrated)):
-                finished = _core.collapse_tree(*tree, ccp_alpha, sizes, only)
+            for k, only in enumerate(np.eye(len(levels)), start=int(has_uncalibrated)):
+                finished = levels.collapse(tree, only)
                 probabilities[k, begin : begin + len(test)] = predict(data.model([finished]))
             begin += len(test)
         return HeldOutRows(

@@ -1,99 +1,62 @@
-"""The one place where a tree is grown, pruned, averaged and possibly left uncalibrated."""
+"""The one place where a tree is grown, cut back, averaged and possibly left uncalibrated."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
-from .. import _core
 from .._fitted.model import FittedModel
 from .._fitted.selection import Selection
 from .._inputs.arrays import Floats
 from .._running import progress
-from .averaging import best_weights, region_sizes
-from .do_no_harm import leave_uncalibrated_if_in_doubt, make_selection, simplest_average
-from .engine import Engine, GrownTrees, Tree
-from .held_out import HeldOut
-from .pruning import Pruning, choose_pruning
+from .do_no_harm import best_tree, make_selection, prefer_simpler
+from .engine import Engine, GrownTrees
+from .levels import Levels, leaf_levels
 from .settings import AVERAGING, JUDGING, Settings
 
 
-@dataclass(frozen=True)
-class FittedTree:
-    """A fitted tree, and what was chosen on the way."""
+def fit_tree(engine: Engine, settings: Settings) -> tuple[FittedModel, Selection | None]:
+    """Grow, cut back and average a tree, or leave scores uncalibrated, as held-out rows advise.
 
-    model: FittedModel
-    criterion: str
-    ccp_alpha: float | None
-    ccp_path: tuple[Floats, Floats] | None
-    """Pruning strengths and the held-out loss of each, if one was chosen."""
-    selection: Selection | None
-    """None if there was nothing to choose from."""
-
-
-def fit_tree(engine: Engine, settings: Settings) -> FittedTree:
-    """Grow, prune and average a tree, or leave scores uncalibrated, as held-out rows advise."""
-    tried = []
-    for grown in engine.grow(settings.criteria):
-        with progress.stage(JUDGING / len(settings.criteria)) as judging:
-            tried.append(_judge(grown, engine, settings))
-            judging.say(f"pruned the trees that split by {grown.criterion}")
-    best = min(tried, key=lambda one: one.loss)
+    The selection is None if there was nothing to choose from.
+    """
+    grown = engine.grow()
+    between = settings.has_levels_between
+    levels = leaf_levels(grown.whole, settings.max_leaf_nodes, between=between)
+    if not settings.needs_folds:
+        with progress.stage(JUDGING + AVERAGING):
+            largest = np.eye(len(levels))[-1]
+            return engine.model(levels.collapse(grown.whole, largest)), None
+    with progress.stage(JUDGING) as judging:
+        held_out = grown.held_out(levels, uncalibrated=settings.do_no_harm)
+        judging.say(f"predicted held-out rows at {len(levels)} levels")
     with progress.stage(AVERAGING) as averaging:
-        weights, selection = _choose_weights(best.held_out, settings)
-        if selection is not None:
-            averaging.say(f"averaged {len(weights)} candidates (chosen: {selection.chosen})")
+        best = weights = best_tree(held_out, settings)
+        if settings.do_no_harm:
+            weights = prefer_simpler(held_out, best, averaging=settings.path_averaging)
+        selection = make_selection(held_out, best, weights)
+        averaging.say(f"averaged {len(weights)} candidates (chosen: {selection.chosen})")
     # The uncalibrated probabilities, which may come first, have no place in the tree.
-    of_sizes = weights[len(weights) - len(best.sizes) - 1 :]
-    tree = _core.collapse_tree(*best.tree, best.pruning.alpha, best.sizes, of_sizes)
-    return FittedTree(
-        model=engine.model(tree),
-        criterion=best.criterion,
-        ccp_alpha=best.pruning.alpha,
-        ccp_path=best.pruning.path,
-        selection=selection,
-    )
+    shares = weights[len(weights) - len(levels) :]
+    model = engine.model(levels.collapse(grown.whole, shares))
+    return with_held_out_gains(model, grown, levels, shares), selection
 
 
-@dataclass(frozen=True)
-class _Judged:
-    """A tree on all rows, and what the trees of the folds tell of it."""
+def with_held_out_gains(
+    model: FittedModel, grown: GrownTrees, levels: Levels, shares: Floats
+) -> FittedModel:
+    """Return a model whose splits gain what those of the folds' trees gain on held-out rows.
 
-    tree: Tree
-    criterion: str
-    pruning: Pruning
-    sizes: Floats
-    held_out: HeldOut | None
-    """None if predictions need not be compared."""
-    loss: float
-
-
-def _judge(grown: GrownTrees, engine: Engine, settings: Settings) -> _Judged:
-    pruning = choose_pruning(grown, settings, engine.strength_of_root)
-    sizes, held_out, loss = np.array([math.inf]), None, pruning.loss
-    if settings.path_averaging:
-        sizes = region_sizes(engine.n_rows, grown.smallest_region)
-    if settings.mixes:
-        held_out = grown.held_out(pruning.alpha, sizes, uncalibrated=settings.do_no_harm)
-    if settings.path_averaging and held_out is not None:
-        loss = held_out.loss(best_weights(held_out))
-    return _Judged(grown.whole, grown.criterion, pruning, sizes, held_out, loss)
-
-
-def _choose_weights(
-    held_out: HeldOut | None, settings: Settings
-) -> tuple[Floats, Selection | None]:
-    """Return the weights of the candidates, and why."""
-    if held_out is None:
-        return np.array([0.0, 1.0]), None
-    averaging = settings.path_averaging
-    if not settings.do_no_harm:
-        weights = best_weights(held_out)
-        return weights, make_selection(held_out, weights, weights)
-    local, simplest = simplest_average(held_out, averaging=averaging)
-    weights = simplest
-    if held_out.has_uncalibrated:
-        weights = leave_uncalibrated_if_in_doubt(held_out, simplest, averaging=averaging)
-    return weights, make_selection(held_out, local, weights)
+    The folds' trees have other splits. So the gain is that of all splits on an attribute, and is
+    shared out to these by the rows that they divide.
+    """
+    n_attributes = len(model.attributes.columns)
+    gains = [levels.held_out_gains(tree, shares, n_attributes) for tree in grown.of_folds]
+    is_split = model.attribute >= 0
+    attribute, n_rows = model.attribute[is_split], model.n_rows[is_split]
+    # A split counts for as much as is below it, in the gains as in the importances.
+    rows = np.bincount(attribute, n_rows * model.weight_below[is_split], minlength=n_attributes)
+    gain = np.zeros(model.n_nodes)
+    gain[is_split] = np.sum(gains, axis=0)[attribute] * n_rows / rows[attribute]
+    return replace(model, gain=gain)

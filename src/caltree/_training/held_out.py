@@ -38,6 +38,10 @@ class HeldOut(ABC):
         """By how many standard errors the mean loss of one mixture exceeds that of another."""
 
     @abstractmethod
+    def mistakes(self) -> float:
+        """Return how many rows have another class than the first candidate's most likely one."""
+
+    @abstractmethod
     def are_equal(self, first: int, second: int) -> bool:
         """Whether two candidates predict the same for every row."""
 
@@ -76,6 +80,10 @@ class HeldOutRows(HeldOut):
     def excess(self, worse: Floats, better: Floats, scoring: str) -> float:
         higher, lower = (row_losses(self._mix(w), self.labels, scoring) for w in (worse, better))
         return standard_errors(higher, lower, self.weights, self.groups)
+
+    def mistakes(self) -> float:
+        wrong = self.probabilities[0].argmax(axis=1) != self.labels
+        return float(wrong.sum() if self.weights is None else self.weights[wrong].sum())
 
     def are_equal(self, first: int, second: int) -> bool:
         return np.array_equal(self.probabilities[first], self.probabilities[second])

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,10 @@ from .._running.threads import count_threads, run_in_threads
 from .dataset import Dataset
 from .engine import trees_grown
 from .exact import TreesOnRows, all_and_folds
-from .settings import GROWING
+from .fit_tree import with_held_out_gains
+from .levels import pruned_level
+from .pruning import Pruning, choose_pruning
+from .settings import AVERAGING, GROWING, JUDGING
 
 # How far beyond its own stopping point a fold's boosting runs ahead: the sums over folds may want
 # a few iterations more than the fold alone.
@@ -40,15 +43,35 @@ class Boosting:
     """Whether a node in which no score varies answers its class frequencies."""
 
 
+@dataclass(frozen=True)
+class PrunedTree:
+    """A fitted tree of the published method."""
+
+    model: FittedModel
+    pruning: Pruning
+
+
+def fit_published_tree(
+    engine: PublishedEngine, ccp_alpha: float | Literal["cv"] | None
+) -> PrunedTree:
+    """Grow a tree and prune it, at a given strength or at that of the lowest held-out RMSE."""
+    grown = engine.grow()
+    with progress.stage(JUDGING + AVERAGING) as judging:
+        pruning = choose_pruning(grown, ccp_alpha)
+        judging.say("pruned the tree")
+    level, all_of_it = pruned_level(pruning.alpha), np.ones(1)
+    model = engine.model(level.collapse(grown.whole, all_of_it))
+    if grown.of_folds:
+        model = with_held_out_gains(model, grown, level, all_of_it)
+    return PrunedTree(model, pruning)
+
+
 class PublishedEngine:
     """Grows the trees of the published method.
 
     The folds are those of the number of iterations and of pruning; `prunes` says whether trees of
     the folds are needed.
     """
-
-    # The published method takes the root alone for a tree of this strength.
-    strength_of_root = 1.0
 
     def __init__(
         self,
@@ -69,18 +92,12 @@ class PublishedEngine:
         self.iteration_rmse: Floats | None = None
         """Held-out RMSE after 0, 1, 2, ... iterations, averaged over folds, if it was chosen."""
 
-    @property
-    def n_rows(self) -> float:
-        """The number of rows, each as often as its weight says."""
-        return self._dataset.total_weight
-
     def model(self, tree: dict[str, Any]) -> FittedModel:
         """Make a fitted model of a tree that the core has finished."""
         return self._dataset.model([tree], corrects_scores=False)
 
-    def grow(self, criteria: Sequence[str]) -> Iterable[TreesOnRows]:
-        """Grow trees by gain ratio, the one criterion of the method."""
-        (criterion,) = criteria
+    def grow(self) -> TreesOnRows:
+        """Grow a tree on all rows, and one for each fold."""
         boosting, core = self._boosting, self._dataset.core
         of_folds = self._folds if self._prunes else []
         parts = all_and_folds(len(self._dataset.labels), of_folds)
@@ -106,7 +123,7 @@ class PublishedEngine:
             models = run_in_threads(fit_models, given, self._n_threads, fitting.reach)
             fitting.say(f"fitted their node models by {self.iterations} iterations")
         whole, *others = zip(structures, models, strict=True)
-        yield TreesOnRows(criterion, whole, others, self._dataset, of_folds, "rmse")
+        return TreesOnRows(whole, others, self._dataset, of_folds, "rmse")
 
     def _grow_structures_and_choose_iterations(
         self, rows: Sequence[npt.NDArray[np.uint32]]

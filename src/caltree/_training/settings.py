@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 # The shares of the time of a fit that its stages take, about; see `_running.progress`.
 READING, GROWING, JUDGING, AVERAGING = 0.1, 0.7, 0.15, 0.05
@@ -16,27 +15,22 @@ _NO_LIMIT = 2**31
 class Settings:
     """Choices of `fit_tree`, and what it leaves to held-out rows; see `CalibrationTree`."""
 
-    criteria: tuple[str, ...]
-    """The criteria of splits to try."""
     scoring: str
-    ccp_alpha: float | Literal["cv"] | None
-    path_averaging: bool
-    do_no_harm: bool
+    max_leaf_nodes: int | None = None
+    kept_gain: float | None = None
+    """The share of the held-out gain that a smaller tree must keep; None does not cut back."""
+    path_averaging: bool = False
+    do_no_harm: bool = False
 
     @property
-    def compares_losses(self) -> bool:
-        """Whether the loss of pruned trees on held-out rows is needed."""
-        return self.ccp_alpha == "cv" or len(self.criteria) > 1
-
-    @property
-    def mixes(self) -> bool:
-        """Whether predictions of held-out rows are compared and averaged."""
-        return self.path_averaging or self.do_no_harm
+    def has_levels_between(self) -> bool:
+        """Whether trees between the root and the largest tree are candidates."""
+        return self.path_averaging or self.kept_gain is not None
 
     @property
     def needs_folds(self) -> bool:
-        """Whether trees of folds are needed."""
-        return self.compares_losses or self.mixes
+        """Whether predictions of held-out rows are compared and averaged."""
+        return self.has_levels_between or self.do_no_harm
 
 
 @dataclass(frozen=True)
@@ -48,6 +42,8 @@ class Growth:
     min_samples_leaf: float
     max_depth: int | None
     max_bins: int
+    monotone: bool = False
+    max_leaf_nodes: int | None = None
 
     @property
     def depth(self) -> int:

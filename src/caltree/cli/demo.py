@@ -69,7 +69,7 @@ def _compare() -> Comparison:
 def _show(comparison: Comparison) -> None:
     from rich.console import Console
 
-    from .demo_data import N_TRAINING, SHOWN_DEPTH
+    from .demo_data import N_TRAINING
 
     click.echo(
         f"{N_TRAINING:,} made-up loans: a naive Bayes model estimates the probability of a "
@@ -77,12 +77,8 @@ def _show(comparison: Comparison) -> None:
         "loans (lower is better):\n"
     )
     Console().print(_table(comparison))
-    click.echo(
-        "\nThe top of the calibration tree. S is the score of naive Bayes as log-odds; a node's\n"
-        "probabilities are the softmax of its F, and all nodes on the way to a leaf have a "
-        "weight:\n"
-    )
-    click.echo(comparison.tree.to_text(max_depth=SHOWN_DEPTH))
+    click.echo("\nThe calibration tree, and what it makes of the scores of naive Bayes:\n")
+    click.echo(comparison.tree.to_text())
 
 
 def _table(comparison: Comparison) -> Table:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 N_TRAINING = 5_000
 N_TEST = 20_000
-SHOWN_DEPTH = 2
 ATTRIBUTES = (
     "contract",
     "age",

@@ -28,7 +28,7 @@ from .errors import CommandError, usage_error, working
 from .evaluate import as_table, measure
 from .io.targets import check_target
 from .models import write_model
-from .parameters import CALIBRATORS, describe_parameters, make_calibrator
+from .parameters import CALIBRATORS, describe_parameters, is_global, make_calibrator
 from .report import check_report, write_report
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def fit(**given: Any) -> None:
         raise usage_error("--report is about rows held out; give --holdout a share above 0")
     if given["scoring"] and given["kind"] not in ("tree", "forest"):
         raise usage_error(f"--calibrator {given['kind']} has no --scoring; leave it out")
-    if given["groups"] and given["kind"] in ("platt", "isotonic") and not given["holdout"]:
+    if given["groups"] and is_global(given["kind"]) and not given["holdout"]:
         raise usage_error(
             f"--calibrator {given['kind']} has no folds, so that --groups would change nothing; "
             "leave it out"
@@ -282,12 +282,12 @@ def _columns(request: Request, source: Source, label: str, scores: tuple[str, ..
             f"--attributes names {twice[0]}, which is the label, a score, the weight, the groups "
             "or excluded; name it once"
         )
-    if request.kind in ("platt", "isotonic"):
+    if is_global(request.kind):
         attributes = ()
     elif not attributes:
         raise CommandError(
             f"{source.name} has no column left for an attribute; give a table that has some or "
-            "use --calibrator platt or isotonic"
+            "use --calibrator platt, temperature, beta or isotonic"
         )
     unknown = [name for name in request.categorical or () if name not in attributes]
     if unknown:

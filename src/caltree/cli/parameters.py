@@ -10,6 +10,7 @@ import click
 
 from .._base import Calibrator
 from .._calibrators import SHORTCUTS
+from .._global_base import GlobalCalibrator
 from .errors import in_one_line, usage_error
 
 # A model that changes nothing is no use to a command.
@@ -25,6 +26,11 @@ _OPTIONS = {
 }
 """Parameters that have an option of their own."""
 _WORDS = {"none": None, "true": True, "false": False}
+
+
+def is_global(kind: str) -> bool:
+    """Whether a calibrator uses the scores alone."""
+    return issubclass(CALIBRATORS[kind], GlobalCalibrator)
 
 
 def make_calibrator(kind: str, options: dict[str, Any], given: Sequence[str]) -> Calibrator:

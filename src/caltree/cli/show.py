@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .. import (
+    BetaScaling,
     CalibrationForest,
     CalibrationTree,
     IsotonicScaling,
     PlattScaling,
     PublishedCalibrationTree,
+    TemperatureScaling,
 )
 from .._fitted.names import printable
 from .._fitted.selection import Selection
@@ -42,8 +44,9 @@ _MOST_NAMES = 8
 def show(model: str, max_depth: int | None, as_json: bool) -> None:
     """Describe a model and its choices, and show its tree.
 
-    S is a score as log-odds; the probabilities of a node are the softmax of its F, and a node
-    with a weight has that weight in the average over the way from the root to a leaf.
+    A line such as "logit p = 0.02 + 1.01 logit s" is the model of a node, and "0.2 -> 0.15" says
+    what a score of 0.2 becomes in a leaf. A node with a weight has that weight in the average
+    over the way from the root to a leaf.
     """
     from .io.targets import check_target
     from .models import read_model
@@ -82,13 +85,16 @@ def _describe_fit(calibrator: Calibrator) -> dict[str, Any]:
     """The choices and the size of a fitted calibrator, by its kind."""
     match calibrator:
         case CalibrationTree():
-            return {**_describe_tree(calibrator), "criterion": calibrator.criterion_}
+            return _describe_tree(calibrator)
         case PublishedCalibrationTree():
-            iterations = calibrator.boosting_iterations_
-            return {**_describe_tree(calibrator), "boosting_iterations": iterations}
+            iterations, alpha = calibrator.boosting_iterations_, calibrator.ccp_alpha_
+            chosen = {"boosting_iterations": iterations, "ccp_alpha": alpha}
+            return {**_describe_tree(calibrator), **chosen}
         case CalibrationForest():
             return {**_describe_model(calibrator), "n_trees": calibrator.model_.n_trees}
-        case PlattScaling():
+        case TemperatureScaling():
+            return {"slopes": [calibrator.slope_]}
+        case PlattScaling() | BetaScaling():
             slopes, intercepts = calibrator.slopes_.tolist(), calibrator.intercepts_.tolist()
             return {"slopes": slopes, "intercepts": intercepts}
         case IsotonicScaling():
@@ -100,7 +106,6 @@ def _describe_fit(calibrator: Calibrator) -> dict[str, Any]:
 def _describe_tree(tree: CalibrationTree | PublishedCalibrationTree) -> dict[str, Any]:
     return {
         **_describe_model(tree),
-        "ccp_alpha": tree.ccp_alpha_,
         "n_leaves": tree.get_n_leaves(),
         "depth": tree.get_depth(),
     }
@@ -145,7 +150,7 @@ def _in_words(found: dict[str, Any]) -> list[str]:
         for place, attribute in enumerate(found.get("attributes", []))
     ]
     if any(attribute["importance"] is None for attribute in found.get("attributes", [])):
-        lines.append("importance  not measured, since splits by gain ratio look at classes")
+        lines.append("importance  not measured, since no rows were held out")
     sizes = ("n_leaves", "depth", "n_trees", "slopes", "intercepts", "corners")
     titles = {"n_leaves": "leaves", "n_trees": "trees"}
     for name in sizes:
@@ -173,8 +178,9 @@ def _attribute_in_words(attribute: dict[str, Any]) -> str:
 
 
 def _numbers_in_words(value: Any) -> str:
-    values = value if isinstance(value, list) else [value]
-    return ", ".join(f"{number:.6g}" for number in values)
+    if isinstance(value, list):
+        return ("; " if isinstance(value[0], list) else ", ").join(map(_numbers_in_words, value))
+    return f"{value:.6g}"
 
 
 def _is_plain(value: Any) -> bool:

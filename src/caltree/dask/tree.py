@@ -104,7 +104,7 @@ class CalibrationTree(tree.CalibrationTree):
             with progress.stage(READING) as reading:
                 engine, fitted_rows = self._bin_parts(tasks, parts)
                 reading.say(f"put the rows of {len(parts['X'])} partitions into bins")
-            self._set_fitted_tree(fit_tree(engine, self._settings()), fitted_rows)
+            self._set_fitted(*fit_tree(engine, self._settings()), fitted_rows)
         return self
 
     def _bin_parts(
@@ -138,7 +138,8 @@ class CalibrationTree(tree.CalibrationTree):
         fingerprint = Fingerprint.of_smallest(smallest.result())
         plan, attributes, read = planned.result()
         read.warn(known.classes)
-        engine = HistogramEngine(pool, plan, attributes, self._growth())
+        growth = self._growth(read.kind, read.columns.n_columns)
+        engine = HistogramEngine(pool, plan, attributes, growth)
         return engine, FittedRows(
             known.classes, read.kind.score_type, read.columns, known.n_rows, fingerprint
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -53,14 +53,17 @@ class _Page:
         return min(room[0] / self.size[0], room[1] / self.size[1], 1.0)
 
 
-def draw_new(root: Box, note: str, ways: Sequence[Orientation]) -> Axes:
-    """Draw a tree on a new figure of the size it needs, in the first way that is not too wide."""
+def draw_new(trees: Mapping[Orientation, Box], note: str) -> Axes:
+    """Draw a tree on a new figure of the size it needs, in the first way that is not too wide.
+
+    For each way, the tree has boxes of its own.
+    """
     import matplotlib.pyplot as plt
 
-    note_size = _measure(root, note, plt.rcParams["figure.dpi"])
-    page = _Page(note, note_size, arrange(root, ways[0]))
-    if page.size[0] > _WIDEST_DOWNWARDS and len(ways) > 1:
-        page = _Page(note, note_size, arrange(root, ways[1]))
+    for way, root in trees.items():
+        page = _lay_out(root, way, note, plt.rcParams["figure.dpi"])
+        if page.size[0] <= _WIDEST_DOWNWARDS:
+            break
     width, height = (side / _POINTS_PER_INCH for side in page.size)
     if max(page.size) > _LARGEST_SIDE:
         n_leaves = sum(not box.children for box in root.all())
@@ -73,7 +76,7 @@ def draw_new(root: Box, note: str, ways: Sequence[Orientation]) -> Axes:
     return _draw(axes, root, page, page.size)
 
 
-def draw_into(axes: Axes, root: Box, note: str, ways: Sequence[Orientation]) -> Axes:
+def draw_into(axes: Axes, trees: Mapping[Orientation, Box], note: str) -> Axes:
     """Draw a tree as large as fits, but no larger than on a figure of its own."""
     figure = axes.figure
     axes.set_axis_off()
@@ -82,10 +85,8 @@ def draw_into(axes: Axes, root: Box, note: str, ways: Sequence[Orientation]) -> 
         engine.execute(figure.figure)
     extent = axes.get_window_extent()
     room = (_points(extent.width, figure.dpi), _points(extent.height, figure.dpi))
-    note_size = _measure(root, note, figure.dpi)
-    pages = {way: _Page(note, note_size, arrange(root, way)) for way in ways}
-    best = max(ways, key=lambda way: pages[way].scale(room))
-    arrange(root, best)
+    pages = {way: _lay_out(root, way, note, figure.dpi) for way, root in trees.items()}
+    best = max(trees, key=lambda way: pages[way].scale(room))
     font_size = _FONT_SIZE * pages[best].scale(room)
     if font_size < _SMALLEST_FONT_SIZE:
         warnings.warn(
@@ -94,7 +95,12 @@ def draw_into(axes: Axes, root: Box, note: str, ways: Sequence[Orientation]) -> 
             UserWarning,
             stacklevel=3,
         )
-    return _draw(axes, root, pages[best], room)
+    return _draw(axes, trees[best], pages[best], room)
+
+
+def _lay_out(root: Box, way: Orientation, note: str, dpi: float) -> _Page:
+    note_size = _measure(root, note, dpi)
+    return _Page(note, note_size, arrange(root, way))
 
 
 def _points(pixels: float, dpi: float) -> float:

@@ -45,7 +45,8 @@ def arrange(root: Box, orientation: Orientation) -> Size:
 
     Every node has a strip across the direction of growth that is wide enough for its box, its
     label and the strips of its children; every level has a strip of its own along it, with the
-    labels of its branches before it.
+    labels of its branches before it. A leaf has its strip to itself, and may reach beyond its
+    level.
     """
     side = 1 if orientation == "right" else 0
     levels: list[list[Box]] = [[root]]
@@ -55,7 +56,7 @@ def arrange(root: Box, orientation: Orientation) -> Size:
     _measure_strips(root, breadth, side)
     middles: dict[int, float] = {}
     _spread(root, 0.0, breadth, middles, side)
-    along = 0.0
+    along = end = 0.0
     for depth, level in enumerate(levels):
         bus = along + _BUS
         start = bus + _STEM + max(box.label_size[1 - side] for box in level) + _STEM
@@ -64,11 +65,12 @@ def arrange(root: Box, orientation: Orientation) -> Size:
             box.place = _point(start + box.size[1 - side] / 2, middles[id(box)], side)
             middle = bus + _STEM + box.label_size[1 - side] / 2
             box.label_place = _point(middle, middles[id(box)], side)
-        along = start + max(box.size[1 - side] for box in level)
+        end = max(end, start + max(box.size[1 - side] for box in level))
+        along = start + max((box.size[1 - side] for box in level if box.children), default=0.0)
         if depth:
             for parent in levels[depth - 1]:
                 _branch(parent, bus, side)
-    return _point(along, breadth[id(root)], side)
+    return _point(end, breadth[id(root)], side)
 
 
 def _measure_strips(box: Box, breadth: dict[int, float], side: int) -> float:

@@ -256,7 +256,7 @@ def _most_important(calibrator: Any, table: Table) -> tuple[int, int]:
 
 
 def _rows_split(model: FittedModel) -> Floats:
-    """By attribute, the rows that are split on it: all that is known of splits by gain ratio."""
+    """By attribute, the rows that are split on it: all that is known if no gain was measured."""
     inner = model.attribute >= 0
     n_attributes = len(model.attributes.columns)
     rows = np.bincount(model.attribute[inner], model.n_rows[inner], minlength=n_attributes)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from sklearn.utils.validation import check_is_fitted
 
 from .._classifier_base import CalibratedClassifierBase
-from .._fitted.model import FittedModel
+from .._fitted.formulas import Formula, Formulas
 from .._fitted.names import format_count, printable
-from .._fitted.text import conditions, formulas
+from .._fitted.outline import Outline
 from .._inputs.arrays import Floats
 from .._inputs.parameters import check_choice, check_count, check_flag
 from .._model_base import TreeCalibrator
@@ -28,10 +26,13 @@ if TYPE_CHECKING:
 
 _MOST_LEAVES = 400
 _CONDITION_WIDTH = 26
-_FORMULA_WIDTH = 56
+# The one formula of two classes may take several lines. A class among many has one, in which its
+# own score comes first. Trees that grow to the right have more room in lines than for lines.
+_FORMULA_WIDTH: dict[Orientation, int] = {"down": 40, "right": 56}
+_MOST_FORMULA_LINES = 4
+_WIDTH_A_CLASS, _MOST_LINES_A_CLASS = 56, 1
 _LONGEST_CLASS = 20
 _MOST_LINES = 3
-_MOST_FORMULA_LINES = 2
 
 
 def plot_tree(
@@ -46,9 +47,9 @@ def plot_tree(
 ) -> Axes:
     """Draw a calibration tree: conditions on its branches, formulas in its nodes.
 
-    ``F[a] = 0.28 - 0.61 S[a]`` says that the log-odds score of class a enters with the slope
-    -0.61; the probabilities of a node are the softmax of its F. Leaves have formulas and, in an
-    averaged tree, all nodes that have a share in the probabilities, the darker the larger it is.
+    The words are those of `CalibrationTree.to_text`: formulas in leaves and, in an averaged tree,
+    in all nodes that have a weight in the probabilities, the darker the larger it is; and in
+    leaves what a score becomes, such as ``0.2 -> 0.15``.
 
     Parameters
     ----------
@@ -87,8 +88,15 @@ def plot_tree(
     >>> y = [0, 1, 0, 1, 1, 1] * 10
     >>> tree = CalibrationTree().fit(X, y, scores=[0.5] * 60)
     >>> ax = plot_tree(tree)
-    >>> [text.get_text().splitlines() for text in ax.texts][:3]
-    [['x0', 'n=60'], ['<= 0.5'], ['F[0] =  0.34 - 0.50 S[1]', 'F[1] = -0.34 + 0.50 S[1]', 'n=30']]
+    >>> for text in ax.texts[1:3]:
+    ...     print(text.get_text())
+    x0
+    n=60
+    <= 0.5
+    >>> print(ax.texts[3].get_text())
+    0.2 -> 0.11, 0.5 -> 0.34, 0.8 -> 0.67
+    logit p = -0.68 + logit s
+    n=30, weight 0.98
     """
     require_matplotlib()
     shown = _check_tree(tree)
@@ -99,13 +107,17 @@ def plot_tree(
     check_count("max_formulas", max_formulas, 1)
     check_flag("counts", counts)
     check_choice("orientation", orientation, ("auto", "down", "right"))
-    _check_leaves(shown.model_, max_depth)
-    words = _Words(shown.model_, shown.classes_.tolist(), decimals, max_formulas, counts)
-    root = words.box(0, "", max_depth)
+    formulas = shown.formulas(decimals, lambda label: shorten(label, _LONGEST_CLASS))
+    outline = Outline.of(shown.model_)
+    _check_leaves(outline, max_depth)
+    n_leaves = shown.model_.sum_over_leaves(shown.model_.attribute < 0)
     ways: Sequence[Orientation] = ("down", "right") if orientation == "auto" else (orientation,)
-    if given is None:
-        return draw_new(root, words.note(), ways)
-    return draw_into(given[0], root, words.note(), ways)
+    trees = {
+        way: _Words(formulas, outline, n_leaves, max_formulas, counts, way).box(0, "", max_depth)
+        for way in ways
+    }
+    note = "\n".join(formulas.legend())
+    return draw_new(trees, note) if given is None else draw_into(given[0], trees, note)
 
 
 def _check_tree(tree: Any) -> TreeCalibrator:
@@ -128,13 +140,13 @@ def _check_tree(tree: Any) -> TreeCalibrator:
     )
 
 
-def _check_leaves(model: FittedModel, max_depth: int | None) -> None:
+def _check_leaves(outline: Outline, max_depth: int | None) -> None:
     shown, depth, n_leaves = [0], 0, 0
     while shown:
         is_last = depth == max_depth
-        n_leaves += sum(is_last or model.attribute[node] < 0 for node in shown)
-        shown = [] if is_last else [child for node in shown for child in model.children(node)]
-        depth += 1
+        below = [[] if is_last else outline.children(node) for node in shown]
+        n_leaves += sum(not children for children in below)
+        shown, depth = [child for children in below for child in children], depth + 1
     if n_leaves > _MOST_LEAVES:
         raise ValueError(
             f"tree has {n_leaves} leaves to draw, more than the {_MOST_LEAVES} that fit a picture; "
@@ -146,64 +158,64 @@ def _check_leaves(model: FittedModel, max_depth: int | None) -> None:
 class _Words:
     """The text of the nodes and branches of a tree, in lines of limited length."""
 
-    model: FittedModel
-    classes: list[Any]
-    decimals: int
+    formulas: Formulas
+    outline: Outline
+    n_leaves: Floats
+    """The number of leaves below each node."""
     max_formulas: int
     counts: bool
+    way: Orientation
 
     def box(self, node: int, label: str, depth_left: int | None) -> Box:
         """A node and all nodes below it."""
-        model = self.model
-        split = bool(model.attribute[node] >= 0)
-        is_cut = split and depth_left == 0
+        tree = self.outline.tree
+        is_split = bool(tree.attribute[node] >= 0)
+        is_cut = is_split and depth_left == 0
         lines: list[str] = []
-        if split and not is_cut:
-            name = printable(model.attributes.columns[model.attribute[node]].name)
-            lines += _wrap(name, _CONDITION_WIDTH)
-        lines += self._formulas(node, split, is_cut)
+        if not is_split:
+            lines += self._outcome(node)
+        elif not is_cut:
+            lines += _wrap(self.outline.attribute_name(node, printable), _CONDITION_WIDTH)
+        if tree.weight[node] > 0.0 or is_cut:
+            lines += self._formulas(node)
         lines += self._facts(node)
         if is_cut:
-            lines.append(f"… {self._n_leaves[node]:.0f} leaves below")
-        weight = float(model.weight[node])
-        box = Box("\n".join(lines), label, weight)
-        if split and not is_cut:
+            lines.append(f"… {self.n_leaves[node]:.0f} leaves below")
+        box = Box("\n".join(lines), label, float(tree.weight[node]))
+        if not is_cut:
             left = None if depth_left is None else depth_left - 1
-            name = printable(model.attributes.columns[model.attribute[node]].name)
-            for child, condition in zip(model.children(node), conditions(model, node), strict=True):
-                rest = condition.removeprefix(name).strip()
-                wrapped = "\n".join(_wrap(rest, _CONDITION_WIDTH))
+            for child in self.outline.children(node):
+                condition = self.outline.bare_condition(child, printable)
+                wrapped = "\n".join(_wrap(condition, _CONDITION_WIDTH))
                 box.children.append(self.box(child, wrapped, left))
         return box
 
-    def note(self) -> str:
-        """The share of the uncalibrated scores, which belongs to no node."""
-        share = self.model.uncalibrated_weight
-        if not 0.0 < share < 1.0:
-            return ""
-        return f"A share of {share:.2f} in every probability belongs to the uncalibrated scores."
+    def _outcome(self, leaf: int) -> list[str]:
+        if self.outline.tree.uncalibrated_weight == 1.0:
+            return ["uncalibrated"]
+        if not self.formulas.has_outcomes:
+            return []
+        return textwrap.wrap(self.formulas.outcome(leaf), self._limits[0])
 
-    @cached_property
-    def _n_leaves(self) -> Floats:
-        return self.model.sum_over_leaves(self.model.attribute < 0)
-
-    def _formulas(self, node: int, split: bool, is_cut: bool) -> list[str]:
-        if not (self.model.weight[node] > 0 or is_cut):
-            if split:
-                return []
-            nothing = self.model.uncalibrated_weight == 1.0
-            return ["the uncalibrated scores" if nothing else "no share of its own"]
-        names = [shorten(label, _LONGEST_CLASS) for label in self.classes]
-        every = formulas(self.model, node, names, self.decimals)
-        lines = [line for each in every[: self.max_formulas] for line in _wrap_formula(each)]
+    def _formulas(self, node: int) -> list[str]:
+        every = self.formulas.of_node(node)
+        shown = [_wrap_formula(each, *self._limits) for each in every[: self.max_formulas]]
+        lines = [line for wrapped in shown for line in wrapped]
         more = len(every) - self.max_formulas
         return [*lines, f"… {more} more class{'es' if more > 1 else ''}"] if more > 0 else lines
 
+    @property
+    def _limits(self) -> tuple[int, int]:
+        """The width and the most lines of a formula."""
+        if len(self.formulas.classes) == 2:
+            return _FORMULA_WIDTH[self.way], _MOST_FORMULA_LINES
+        return _WIDTH_A_CLASS, _MOST_LINES_A_CLASS
+
     def _facts(self, node: int) -> list[str]:
-        weight = self.model.weight[node]
-        facts = [f"n={format_count(float(self.model.n_rows[node]))}"] if self.counts else []
-        if 0.0 < weight < 1.0:
-            facts.append(f"share {weight:.2f}")
+        tree = self.outline.tree
+        facts = [f"n={format_count(float(tree.n_rows[node]))}"] if self.counts else []
+        if 0.0 < tree.weight[node] < 1.0:
+            facts.append(f"weight {tree.weight[node]:.2f}")
         return [", ".join(facts)] if facts else []
 
 
@@ -211,17 +223,16 @@ def _wrap(text: str, width: int) -> list[str]:
     return textwrap.wrap(text, width, max_lines=_MOST_LINES, placeholder=" …") or [text]
 
 
-def _wrap_formula(formula: str) -> list[str]:
+def _wrap_formula(formula: Formula, width: int, most_lines: int) -> list[str]:
     """A formula in lines that begin with a sign, the first one apart."""
-    terms = re.split(r" (?=[+-] (?:\d|log p))", formula)
     # Textwrap breaks lines at plain spaces only.
-    joined = " ".join(term.replace(" ", "\u00a0") for term in terms)
-    indent = "\u00a0" * (formula.index("=") + 2)
+    joined = " ".join(term.replace(" ", "\u00a0") for term in formula.terms)
+    left = f"{formula.left} = ".replace(" ", "\u00a0")
     lines = textwrap.wrap(
-        joined,
-        _FORMULA_WIDTH,
-        subsequent_indent=indent,
-        max_lines=_MOST_FORMULA_LINES,
+        left + joined,
+        width,
+        subsequent_indent="\u00a0" * len(left),
+        max_lines=most_lines,
         placeholder=" …",
         break_long_words=False,
     )

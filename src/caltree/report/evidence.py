@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import __version__
 from .._fitted.conditions import short
+from .._fitted.model import FittedModel
 from .._model_base import AttributeCalibrator
 from .._training.losses import row_losses
 from ..metrics import brier_split, expected_calibration_error
@@ -30,6 +31,7 @@ def gather(rows: Rows, title: str, max_regions: int) -> dict[str, Any]:
         "is_model": rows.is_model,
         "score_type": rows.score_type,
         "pos_label": None if rows.positive is None else rows.classes[rows.positive],
+        "event": None if rows.event is None else rows.classes[rows.event],
         "backwards": rows.backwards,
         "rows": float(rows.weights.sum()),
         "weighted": bool((rows.weights != 1.0).any()),
@@ -134,7 +136,7 @@ def _choice(calibrator: Any) -> dict[str, Any]:
 
 
 def _reliability(rows: Rows) -> list[dict[str, Any]]:
-    """The reliability of each class, before and after; the worst first, of two the second."""
+    """The reliability of each class, before and after; the worst first, of two the event."""
     bins, predictions = n_bins(float(rows.weights.sum()), _MOST_BINS), rows.predictions
     found = []
     for column, name in enumerate(predictions.classes):
@@ -156,19 +158,24 @@ def _attributes(rows: Rows) -> dict[str, Any]:
     """The importances of the attributes, the largest first, or why there are none."""
     if rows.attributes is None or not isinstance(rows.calibrator, AttributeCalibrator):
         return {"importances": [], "reason": "The calibrator looks at the scores alone."}
-    importances, reason = rows.calibrator.feature_importances_, None
+    importances = rows.calibrator.feature_importances_
     if not (importances > 0.0).any():
-        reason = "The scores are calibrated by the same model everywhere: nothing is split."
-        if rows.calibrator.model_.uncalibrated_weight == 1.0:
-            reason = "The scores are left uncalibrated, so no attribute contributes anything."
-        elif rows.calibrator.model_.n_leaves > 1:
-            reason = (
-                "This tree is split by gain ratio, which looks for classes and not for "
-                "miscalibration, so what an attribute contributes is not measured."
-            )
+        return {"importances": [], "reason": _why_unimportant(rows.calibrator.model_)}
     pairs = zip(rows.attributes.columns, importances.tolist(), strict=True)
     named = [{"name": short(column.name), "importance": share} for column, share in pairs]
     return {
-        "importances": sorted(named, key=lambda each: -each["importance"]) if not reason else [],
-        "reason": reason,
+        "importances": sorted(named, key=lambda each: -each["importance"]),
+        "reason": None,
     }
+
+
+def _why_unimportant(model: FittedModel) -> str:
+    """Say why no attribute is known to contribute anything."""
+    if model.uncalibrated_weight == 1.0:
+        return "The scores are left uncalibrated, so no attribute contributes anything."
+    n_attributes = len(model.attributes.columns)
+    if not ((model.attribute >= 0) & (model.attribute < n_attributes)).any():
+        return "The scores are calibrated by the same model everywhere: nothing is split."
+    if np.isnan(model.importances).any():
+        return "No rows were held out, so what an attribute contributes is not measured."
+    return "On rows that were held out, the splits gained nothing."

@@ -11,7 +11,8 @@ from .._fitted.names import format_count
 from . import wording
 from .intervals import axis_end
 
-# Regions that are shown before the reader asks for all.
+# So many regions are shown at once; of more, only the first ones until the reader asks for all.
+_MOST_REGIONS_AT_ONCE = 16
 _FIRST_REGIONS = 10
 # A tree with more nodes begins folded below this level.
 _MOST_OPEN_NODES = 31
@@ -41,7 +42,7 @@ def render(data: Mapping[str, Any]) -> str:
         style=source.joinpath("page.css").read_text("utf-8"),
         script=source.joinpath("page.js").read_text("utf-8"),
         embedded=embed_json({"places": _panels(places, several), "classes": _class_curves(data)}),
-        first_regions=_FIRST_REGIONS,
+        first_regions=_first_regions(len(data["regions"])),
         largest_harm=max((region["harm"] for region in data["regions"]), default=0.0) or 1.0,
         open_levels=_OPEN_LEVELS if len(data["tree"] or ()) > _MOST_OPEN_NODES else 10**6,
         picture=lambda found: _picture(found, end),
@@ -58,6 +59,10 @@ def embed_json(value: Any) -> str:
     return text
 
 
+def _first_regions(n_regions: int) -> int:
+    return n_regions if n_regions <= _MOST_REGIONS_AT_ONCE else _FIRST_REGIONS
+
+
 def _places(data: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """Every node and region, by its id."""
     return {place["id"]: place for place in [*(data["tree"] or ()), *data["regions"]]}
@@ -72,6 +77,7 @@ def _panels(places: Mapping[str, Mapping[str, Any]], several: bool) -> dict[str,
             "doubt": wording.interval_sentence(found),
             "few": found["few"],
             "say": found.get("share", 0.0),
+            "formulas": found.get("formulas", []),
             "further": found["leaves"] if found.get("children") == 0 else 1,
             "numbers": _numbers(found),
             **{name: _points(found[name]) for name in _CURVES},
@@ -87,12 +93,14 @@ def _numbers(found: Mapping[str, Any]) -> list[list[str]]:
     rows = format_count(found["rows"])
     if "training_rows" in found:
         rows = f"{rows} ({format_count(found['training_rows'])} in training)"
+    outcome = found.get("outcome")
     return [
         ["Class", found["class"]],
         ["Scores say", wording.percent(found["says"])],
         ["Observed", f"{wording.percent(found['observed'])} ({interval})"],
         ["Calibrated", wording.percent(found["calibrated"])],
         ["Rows", rows],
+        *([["A score becomes", outcome]] if outcome else []),
     ]
 
 

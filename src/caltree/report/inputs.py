@@ -66,6 +66,13 @@ class Rows(_Read):
         """The class that a single column of scores is the score of; None of several columns."""
         return None if self.is_model else self.calibrator.score_columns_.positive
 
+    @property
+    def event(self) -> int | None:
+        """Of two classes, the one whose probability is told: that of a single column of scores."""
+        if len(self.classes) > 2:
+            return None
+        return 1 if self.positive is None else self.positive
+
     @cached_property
     def backwards(self) -> str | None:
         """Which class the scores rank backwards, and why; None if they do not."""
@@ -76,7 +83,8 @@ class Rows(_Read):
     @cached_property
     def predictions(self) -> Predictions:
         """The truth and the probabilities, by class."""
-        return Predictions.of(self.classes, self.truth, self.before, self.after, self.weights)
+        parts = (self.truth, self.before, self.after, self.weights)
+        return Predictions.of(self.classes, *parts, self.event)
 
 
 def check_rows(calibrator: Any, X: Any, y: Any, scores: Any, sample_weight: Any) -> Rows:

@@ -49,7 +49,7 @@ def n_bins(n_rows: float, most: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """Truth and probabilities of some rows, one column a class; of two classes, the second."""
+    """Truth and probabilities of some rows, one column a class; of two classes, the event."""
 
     classes: list[str]
     truth: Floats
@@ -60,15 +60,21 @@ class Predictions:
 
     @classmethod
     def of(
-        cls, classes: list[str], truth: Floats, before: Floats, after: Floats, weights: Floats
+        cls,
+        classes: list[str],
+        truth: Floats,
+        before: Floats,
+        after: Floats,
+        weights: Floats,
+        event: int | None,
     ) -> Predictions:
-        """All rows, by columns."""
-        first = 1 if len(classes) == 2 else 0
+        """All rows, by columns; the event is the one class to look at, if not all."""
+        shown = slice(None) if event is None else slice(event, event + 1)
         truth, before, after = (
-            np.asfortranarray(part[:, first:]) for part in (truth, before, after)
+            np.asfortranarray(part[:, shown]) for part in (truth, before, after)
         )
         given = None if (weights == 1.0).all() else weights
-        return cls(classes[first:], truth, before, after, given)
+        return cls(classes[shown], truth, before, after, given)
 
     def take(self, rows: Any) -> Predictions:
         """Some of the rows: indices, a mask or a slice."""

@@ -122,6 +122,7 @@
         return [term, meaning];
       }),
     );
+    byId("panel-formulas").textContent = found.formulas.join("\n");
     const say = found.say > 0 && found.say < 1 ? `This node's own model has ${percent(found.say)} of the say about its rows; the nodes above and below have the rest.` : "";
     byId("panel-say").textContent = found.further > 1 ? `${say} Divided further into ${found.further} leaves.`.trim() : say;
   }

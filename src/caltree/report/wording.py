@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,9 +15,9 @@ _MOST = 0.9
 _WORDS = {
     "uncalibrated": "the uncalibrated scores",
     "global": "one model for all rows",
-    "local": "an average over regions",
-    "pruned tree": "the pruned tree",
+    "local": "a model for each region",
 }
+_CUT_BACK = re.compile(r"\d+ regions")
 _TYPES = {"probability": "probabilities", "logit": "logits", "margin": "margins"}
 _VERDICTS = {
     "helped": "Calibration helped.",
@@ -165,6 +166,9 @@ def choice(data: Mapping[str, Any]) -> list[str]:
         f"When it was fitted, the {name} compared {', '.join(first)} and {last} by the {measure} "
         f"on rows that were held out, and chose {candidate(chosen)}."
     ]
+    weighted = [row["name"] for row in selection["candidates"] if row["weight"] > 0.0]
+    if chosen == LOCAL and len(weighted) == 1:
+        sentences.append(f"All weight is on {candidate(weighted[0])}.")
     lowest = min(compared, key=lambda each: compared[each])
     if compared[lowest] < compared[chosen]:
         sentences.append(f"The loss of {candidate(lowest)} is lower, but not by enough to be sure.")
@@ -173,6 +177,10 @@ def choice(data: Mapping[str, Any]) -> list[str]:
 
 def candidate(name: str) -> str:
     """The name of a candidate in a sentence."""
+    if _CUT_BACK.fullmatch(name):
+        return f"the tree cut back to at most {name}"
+    if name.startswith("regions of "):
+        return f"trees with {name}"
     return _WORDS.get(name, name)
 
 

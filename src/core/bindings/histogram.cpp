@@ -4,7 +4,6 @@
 #include "bindings/bindings.hpp"
 #include "data/bins.hpp"
 #include "histogram/chunk.hpp"
-#include "histogram/class_histogram.hpp"
 #include "histogram/routing.hpp"
 #include "histogram/sums.hpp"
 
@@ -185,25 +184,20 @@ nb::object sums(const ChunkHandle& rows, const RowMajor<Node>& nodes, const Indi
     return to_numpy(std::move(result), {parameters.shape(0), shape.size()});
 }
 
-// Adds to `into`, a row a slot: the weights of the classes, or what rows say about a correction.
+// Adds to `into`, a row a slot, what rows say about a correction.
 void histograms(const ChunkHandle& rows, const RowMajor<Node>& nodes, const Indices& first,
                 const Indices& of_node, const RowMajor<double>& parameters,
                 const Array<double>& centre, const Array<double>& scale, std::size_t per_state,
-                const Array<double>& units, bool classes, const WholesOut& into) {
+                const Array<double>& units, const WholesOut& into) {
     Sight sight = sight_of(rows, centre, scale, per_state);
-    const std::size_t evidence = EvidenceShape{rows.n_states()}.size();
-    const HistogramShape shape{rows.n_bins(), classes ? rows.n_classes() : evidence};
+    const HistogramShape shape{rows.n_bins(), EvidenceShape{rows.n_states()}.size()};
     require(into.shape(0) == parameters.shape(0) && into.shape(1) == shape.size(),
             "histograms have another shape");
     const Released released;
     const Positions positions = positions_of(rows, nodes, first);
     const Slots slots = slots_of(first, of_node, parameters, sight);
-    HistogramBuilder builder(rows.chunk(), sight, units_of(units), shape);
-    if (classes) {
-        builder.add_classes(positions, slots, into.data());
-    } else {
-        builder.add_evidence(positions, slots, into.data());
-    }
+    HistogramBuilder(rows.chunk(), sight, units_of(units), shape)
+        .add_evidence(positions, slots, into.data());
 }
 
 void check_histograms(const RowMajor<Whole>& histograms, const HistogramShape& shape,
@@ -250,21 +244,6 @@ nb::dict best_splits(const RowMajor<Whole>& histograms, const Indices& n_bins,
     check_histograms(histograms, shape, numeric, unit);
     return found_in(histograms,
                     SplitSearch(shape, view(numeric), n_states, {penalty, min_samples_leaf}, unit));
-}
-
-nb::dict best_class_splits(const RowMajor<Whole>& histograms, const Indices& n_bins,
-                           const Array<std::uint8_t>& numeric, const Indices& fills,
-                           std::size_t n_classes, double unit, double all_rows,
-                           double min_samples_leaf) {
-    const HistogramShape shape{view(n_bins), n_classes};
-    check_histograms(histograms, shape, numeric, unit);
-    require(fills.shape(0) == n_bins.shape(0), "one fill an attribute");
-    for (std::size_t a = 0; a < n_bins.shape(0); ++a) {
-        const std::int32_t fill = fills.data()[a];
-        require(fill >= 0 && fill < std::max(1, n_bins.data()[a]), "a fill is out of range");
-    }
-    return found_in(histograms, ClassSplitSearch(shape, view(numeric), view(fills), all_rows,
-                                                 min_samples_leaf, unit));
 }
 
 void check_split(const SplitTables& splits, std::int32_t n_children, std::size_t v,
@@ -353,11 +332,9 @@ void caltree::bind_histogram(nb::module_& m) {
     m.def("sums", &sums, "chunk"_a, "nodes"_a, "first"_a, "slot"_a, "parameters"_a, "centre"_a,
           "scale"_a, "per_state"_a, "units"_a, "log_loss"_a, "derivatives"_a = true);
     m.def("histograms", &histograms, "chunk"_a, "nodes"_a, "first"_a, "slot"_a, "parameters"_a,
-          "centre"_a, "scale"_a, "per_state"_a, "units"_a, "classes"_a, "into"_a.noconvert());
+          "centre"_a, "scale"_a, "per_state"_a, "units"_a, "into"_a.noconvert());
     m.def("best_splits", &best_splits, "histograms"_a, "n_bins"_a, "numeric"_a, "n_states"_a,
           "unit"_a, "penalty"_a, "min_samples_leaf"_a);
-    m.def("best_class_splits", &best_class_splits, "histograms"_a, "n_bins"_a, "numeric"_a,
-          "fills"_a, "n_classes"_a, "unit"_a, "all_rows"_a, "min_samples_leaf"_a);
     m.def("route", &route, "chunk"_a, "nodes"_a, "first"_a, "attribute"_a, "cut"_a, "missing"_a,
           "first_child"_a, "n_children"_a, "table"_a, "branches"_a);
     m.def("predictions", &predictions, "chunk"_a, "nodes"_a, "first"_a, "ancestor"_a,

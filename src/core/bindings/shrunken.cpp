@@ -1,5 +1,6 @@
 // The bindings of the trees of shrunken node models, alone and in forests.
 #include <algorithm>
+#include <numeric>
 
 #include "bindings/bindings.hpp"
 #include "data/bins.hpp"
@@ -11,6 +12,10 @@ using namespace caltree;
 namespace {
 
 using Hessians = nb::ndarray<const double, nb::ndim<4>, nb::c_contig, nb::device::cpu>;
+
+void check_rising(bool rising, std::size_t n_classes, std::size_t n_scores) {
+    require(!rising || (n_classes == 2 && n_scores == 2), "only one score of two classes can rise");
+}
 
 // What growing such trees needs beyond the training data.
 class ShrunkenTraining {
@@ -24,7 +29,9 @@ class ShrunkenTraining {
         check_offset(offset, data.n_rows(), data.n_classes);
         const Released released;
         columns_ = binned(data.columns, data.weights, max_bins);
-        for (std::size_t c = 0; c < data.n_scores; ++c) {
+        // Of two classes the second half of the scores bends the first, and tells nothing new.
+        const std::size_t n_plain = data.n_classes == 2 ? (data.n_scores + 1) / 2 : data.n_scores;
+        for (std::size_t c = 0; c < n_plain; ++c) {
             const ColumnView view{data.score_column(c), 1};
             const Column column = numeric_column(view, data.n_rows(), 0.0);
             columns_.push_back(binned_numeric(column, data.weights, max_bins));
@@ -38,7 +45,7 @@ class ShrunkenTraining {
     std::pair<Structure, FittedNodes> grow(const Array<Row>& rows, const Array<Row>& held_out,
                                            double penalty, double min_samples_split,
                                            double min_samples_leaf, std::size_t max_depth,
-                                           bool log_loss, const Structure* given) const {
+                                           bool log_loss, bool rising) const {
         const std::vector<Row> train = training_.rows(rows);
         const std::vector<Row> test = training_.rows(held_out);
         const Data& data = training_.data();
@@ -47,14 +54,34 @@ class ShrunkenTraining {
         settings.min_samples_split = min_samples_split;
         settings.min_samples_leaf = min_samples_leaf;
         settings.max_depth = max_depth;
+        check_rising(rising, data.n_classes, data.n_scores);
+        settings.rising = rising;
         settings.objective = log_loss ? Objective::deviance : Objective::squared_error;
         const Released released;
-        std::vector<double> weights(data.n_rows());
-        for (std::size_t i = 0; i < weights.size(); ++i)
-            weights[i] = data.weight(static_cast<Row>(i));
+        const std::vector<double> weights = row_weights();
         ShrunkenGrower grower(data, attributes(), regressors_, weights, settings);
-        GrownTree tree = grower.grow(train, test, given);
+        GrownTree tree = grower.grow(train, test);
         return {std::move(tree.structure), std::move(tree.nodes)};
+    }
+
+    // The model of a root on all rows: intercept and slopes of each log-odds. It may stay on the
+    // line of the temperature: probabilities are sharpened or flattened then, and nothing else.
+    nb::object fit_root(double penalty, bool temperature_only) const {
+        std::vector<double> result(regressors_.n_parameters());
+        {
+            const Released released;
+            Penalties costs =
+                penalties(regressors_.score_scale(), penalty, regressors_.corrects_probabilities);
+            costs.temperature_only = temperature_only;
+            const std::vector<double> weights = row_weights();
+            std::vector<Row> rows(weights.size());
+            std::iota(rows.begin(), rows.end(), Row{0});
+            std::vector<double> parameters(result.size(), 0.0);
+            NodeModelFitter(training_.data(), regressors_, weights, std::move(costs))
+                .fit(rows, parameters, true);
+            regressors_.unscaled(parameters, result.data());
+        }
+        return to_numpy(std::move(result), {regressors_.n_states, regressors_.width()});
     }
 
     // A tree on a bootstrap sample of the rows, or of whole groups of them; the rows it left out,
@@ -102,6 +129,15 @@ class ShrunkenTraining {
     }
 
   private:
+    std::vector<double> row_weights() const {
+        const Data& data = training_.data();
+        std::vector<double> weights(data.n_rows());
+        for (std::size_t i = 0; i < weights.size(); ++i) {
+            weights[i] = data.weight(static_cast<Row>(i));
+        }
+        return weights;
+    }
+
     std::span<const BinnedColumn> attributes() const {
         return std::span(columns_).first(training_.data().columns.columns.size());
     }
@@ -115,9 +151,12 @@ class ShrunkenTraining {
 class NodeFits {
   public:
     // weight, loss and its derivatives (see NewtonFit) at the parents' parameters, a row a node.
-    NodeFits(const RowMajor<double>& parents, std::size_t n_states, bool sees_all, double penalty,
-             bool is_root, const Array<double>& weight, const Array<double>& loss,
-             const Models& gradient, const Hessians& hessian, double noise)
+    // centre and scale are those of the scores; `corrects_probabilities` says that there is an
+    // offset.
+    NodeFits(const RowMajor<double>& parents, std::size_t n_states, bool sees_all,
+             const Array<double>& centre, const Array<double>& scale, bool corrects_probabilities,
+             double penalty, bool is_root, const Array<double>& weight, const Array<double>& loss,
+             const Models& gradient, const Hessians& hessian, double noise, bool rising)
         : n_states_(n_states), n_parameters_(parents.shape(1)) {
         const std::size_t n = parents.shape(0);
         require(n_states > 0 && n_parameters_ > 0 && n_parameters_ % n_states == 0,
@@ -125,7 +164,14 @@ class NodeFits {
         require(penalty > 0.0, "the penalty must be positive");
         require(weight.shape(0) == n && loss.shape(0) == n, "one entry a node");
         check(gradient, hessian, n);
-        const auto costs = penalties(n_states, n_parameters_ / n_states - 1, sees_all, penalty);
+        const std::size_t per_state = n_parameters_ / n_states - 1;
+        require(centre.shape(0) == per_state * (sees_all ? 1 : n_states) &&
+                    scale.shape(0) == centre.shape(0),
+                "one centre and scale a score");
+        check_rising(rising, n_states == 1 ? 2 : n_states, per_state);
+        const Penalties costs =
+            penalties({n_states, per_state, sees_all, view(centre), view(scale)}, penalty,
+                      corrects_probabilities, rising);
         for (std::size_t v = 0; v < n; ++v) {
             NewtonFit& fit = fits_.emplace_back(n_states, costs);
             fit.start({parents.data() + v * n_parameters_, n_parameters_}, is_root,
@@ -215,16 +261,18 @@ void caltree::bind_shrunken(nb::module_& m) {
              "training"_a, "offset"_a.none(), "max_bins"_a, "all_scores"_a, nb::keep_alive<1, 2>())
         .def("grow", &ShrunkenTraining::grow, "rows"_a, "held_out"_a, "penalty"_a,
              "min_samples_split"_a, "min_samples_leaf"_a, "max_depth"_a, "log_loss"_a,
-             "given"_a.none() = nb::none())
+             "rising"_a = false)
+        .def("fit_root", &ShrunkenTraining::fit_root, "penalty"_a, "temperature_only"_a = false)
         .def("bagged", &ShrunkenTraining::bagged, "seed"_a, "splits_on_scores"_a, "penalty"_a,
              "sizes"_a, "min_samples_leaf"_a, "max_depth"_a, "max_features"_a,
              "groups"_a.none() = nb::none());
     nb::class_<NodeFits>(m, "NodeFits")
-        .def(
-            nb::init<const RowMajor<double>&, std::size_t, bool, double, bool, const Array<double>&,
-                     const Array<double>&, const Models&, const Hessians&, double>(),
-            "parents"_a, "n_states"_a, "sees_all"_a, "penalty"_a, "is_root"_a, "weight"_a, "loss"_a,
-            "gradient"_a, "hessian"_a, "noise"_a)
+        .def(nb::init<const RowMajor<double>&, std::size_t, bool, const Array<double>&,
+                      const Array<double>&, bool, double, bool, const Array<double>&,
+                      const Array<double>&, const Models&, const Hessians&, double, bool>(),
+             "parents"_a, "n_states"_a, "sees_all"_a, "centre"_a, "scale"_a,
+             "corrects_probabilities"_a, "penalty"_a, "is_root"_a, "weight"_a, "loss"_a,
+             "gradient"_a, "hessian"_a, "noise"_a, "rising"_a = false)
         .def("pending", &NodeFits::pending)
         .def("wants_derivatives", &NodeFits::wants_derivatives)
         .def("trials", &NodeFits::trials)

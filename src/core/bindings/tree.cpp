@@ -20,45 +20,36 @@ std::pair<nb::object, nb::object> sequence(const Structure& tree, const FittedNo
     return {to_numpy(std::move(result.alpha)), to_numpy(std::move(result.held_out))};
 }
 
-// Whether each node is still split when the tree is pruned at `alpha`, if that is given.
-nb::object inner_nodes(const Structure& tree, const FittedNodes& nodes,
-                       std::optional<double> alpha) {
+// When pruning reaches each node: see `PruningOrder`.
+std::pair<nb::object, nb::object> order(const Structure& tree, const FittedNodes& nodes,
+                                        double least_gain) {
     require(nodes.error.size() == tree.size(), "the node models are of another tree");
-    std::vector<std::uint8_t> inner(tree.size(), 0);
+    PruningOrder result;
     {
         const Released released;
-        std::optional<Pruner> pruner;
-        if (alpha) {
-            pruner.emplace(tree, nodes);
-            pruner->prune(*alpha);
-        }
-        for (std::size_t v = 0; v < tree.size(); ++v) {
-            inner[v] =
-                !tree.is_leaf(v) && (!pruner || (pruner->is_inner(v) && !pruner->is_gone(v)));
-        }
+        result = pruning_order(tree, nodes, least_gain);
     }
-    return to_numpy(std::move(inner));
+    return {to_numpy(std::move(result.strength)), to_numpy(std::move(result.leaves))};
 }
 
-// The nodes that some level of the tree needs, as arrays. The levels: `sizes`, below which nodes
-// are leaves, and the tree as it is pruned at `alpha`, if that is given; shares: one a level.
-nb::dict collapse_tree(const Structure& tree, const FittedNodes& nodes, std::optional<double> alpha,
-                       const Array<double>& sizes, const Array<double>& shares) {
+// The weight of the training rows of each node.
+nb::object row_counts(const Structure& tree) {
+    std::vector<double> counts = tree.n_rows;
+    return to_numpy(std::move(counts));
+}
+
+// The nodes that some level of the tree needs, as arrays. A level splits the nodes whose rank is
+// not below its `lowest`, and has a share in what the tree says.
+nb::dict collapse_tree(const Structure& tree, const FittedNodes& nodes, const Array<double>& rank,
+                       const Array<double>& lowest, const Array<double>& shares) {
     require(nodes.error.size() == tree.size(), "the node models are of another tree");
     require(!nodes.parameters.empty(), "the node models keep no parameters");
-    require(shares.shape(0) == sizes.shape(0) + 1, "one share a level");
+    require(rank.shape(0) == tree.size(), "one rank a node");
+    require(shares.shape(0) == lowest.shape(0), "one share a level");
     CollapsedTree result;
     {
         const Released released;
-        std::optional<Pruner> pruner;
-        if (alpha) {
-            pruner.emplace(tree, nodes);
-            pruner->prune(*alpha);
-        }
-        const auto pruned = [&](std::size_t v) {
-            return !pruner || (pruner->is_inner(v) && !pruner->is_gone(v));
-        };
-        result = collapse(tree, nodes, SizeWeights(tree, view(sizes), view(shares), pruned));
+        result = collapse(tree, nodes, Levels(tree, view(rank), view(lowest), view(shares)));
     }
     const std::size_t n_nodes = result.tree.size();
     const std::size_t width = result.parameters.size() / n_nodes;
@@ -76,6 +67,17 @@ nb::dict collapse_tree(const Structure& tree, const FittedNodes& nodes, std::opt
     arrays["weight"] = to_numpy(std::move(result.weight));
     arrays["parameters"] = to_numpy(std::move(result.parameters), {n_nodes, width});
     return arrays;
+}
+
+// What the splits on each attribute gain on held-out rows, by levels as for `collapse_tree`.
+nb::object held_out_gains_of(const Structure& tree, const FittedNodes& nodes,
+                             const Array<double>& rank, const Array<double>& lowest,
+                             const Array<double>& shares, std::size_t n_attributes) {
+    require(nodes.held_out_error.size() == tree.size(), "the node models are of another tree");
+    require(rank.shape(0) == tree.size(), "one rank a node");
+    require(shares.shape(0) == lowest.shape(0), "one share a level");
+    const Levels levels(tree, view(rank), view(lowest), view(shares));
+    return to_numpy(held_out_gains(tree, nodes, levels, n_attributes));
 }
 
 std::vector<std::int32_t> copied(const Indices& array) {
@@ -265,7 +267,9 @@ void caltree::bind_tree(nb::module_& m) {
           "table"_a, "table_size"_a, "branches"_a, "error"_a, "held_out_error"_a, "parameters"_a,
           "held_out"_a);
     m.def("pruning_sequence", &sequence, "tree"_a, "nodes"_a);
-    m.def("inner_nodes", &inner_nodes, "tree"_a, "nodes"_a, "alpha"_a.none());
-    m.def("collapse_tree", &collapse_tree, "tree"_a, "nodes"_a, "alpha"_a.none(), "sizes"_a,
-          "shares"_a);
+    m.def("pruning_order", &order, "tree"_a, "nodes"_a, "least_gain"_a = 0.0);
+    m.def("row_counts", &row_counts, "tree"_a);
+    m.def("collapse_tree", &collapse_tree, "tree"_a, "nodes"_a, "rank"_a, "lowest"_a, "shares"_a);
+    m.def("held_out_gains", &held_out_gains_of, "tree"_a, "nodes"_a, "rank"_a, "lowest"_a,
+          "shares"_a, "n_attributes"_a);
 }

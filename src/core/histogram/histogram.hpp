@@ -85,11 +85,6 @@ class HistogramBuilder {
         each_tree(positions, slots, [&](const auto* codes) { add_evidence(codes, slots, result); });
     }
 
-    // Likewise, the weight of each class.
-    void add_classes(const Positions& positions, const Slots& slots, Whole* result) {
-        each_tree(positions, slots, [&](const auto* codes) { add_classes(codes, slots, result); });
-    }
-
   private:
     static constexpr std::size_t ahead = 64;
 
@@ -127,24 +122,6 @@ class HistogramBuilder {
                 fetch(codes, i);
                 sight_.add(chunk_, sorted_.rows[i], parameters);
                 if (sight_.is_full() || i + 1 == sorted_.begin[s + 1]) add_up(codes, to);
-            }
-        }
-    }
-
-    template <class Code>
-    void add_classes(const Code* codes, const Slots& slots, Whole* result) {
-        for (std::size_t s = 0; s < slots.count; ++s) {
-            Whole* to = result + s * size_;
-            for (std::size_t i = sorted_.begin[s]; i < sorted_.begin[s + 1]; ++i) {
-                stop_check_.count(1);
-                fetch(codes, i);
-                const std::size_t at = sorted_.rows[i];
-                const Code* row = codes + at * chunk_.n_attributes;
-                const Whole weight = whole(chunk_.weight(at), units_.plain);
-                Whole* of_class = to + chunk_.labels[at];
-                for (std::size_t a = 0; a < chunk_.n_attributes; ++a) {
-                    of_class[starts_[a] + std::size_t{row[a]} * shape_.per_cell] += weight;
-                }
             }
         }
     }
@@ -203,7 +180,6 @@ class HistogramBuilder {
     std::vector<std::size_t> starts_;
     SortedRows sorted_;
     std::vector<Whole> evidence_;
-    StopCheck stop_check_;
 };
 
 // The best splits of several nodes, a row each; `branches` has those of nominal attributes, by

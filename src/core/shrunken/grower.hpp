@@ -31,6 +31,7 @@ struct GrowthSettings {
     std::size_t max_depth = std::numeric_limits<std::size_t>::max();
     std::size_t max_features = std::numeric_limits<std::size_t>::max();
     std::uint64_t seed = 0;  // of the choice of attributes
+    bool rising = false;     // whether a higher score must not give a lower probability
     Objective objective = Objective::squared_error;
     // Of the held-out rows, also predict what the tree would if nodes of fewer rows were not split;
     // in descending order.
@@ -54,21 +55,16 @@ class ShrunkenGrower {
           r_(regressors),
           weights_(weights),
           settings_(settings),
-          fitter_(data, regressors, weights, settings.penalty),
+          fitter_(data, regressors, weights,
+                  penalties(regressors.score_scale(), settings.penalty,
+                            regressors.corrects_probabilities, settings.rising)),
           finder_(columns, {regressors.n_states}, {settings.penalty, settings.min_samples_leaf}),
           random_(settings.seed) {}
 
-    // With a structure the node models alone are fitted.
-    GrownTree grow(std::vector<Row> rows, std::vector<Row> held_out,
-                   const Structure* given = nullptr) {
+    GrownTree grow(std::vector<Row> rows, std::vector<Row> held_out) {
         rows_ = std::move(rows);
         held_out_ = std::move(held_out);
-        given_ = given != nullptr;
-        if (given_) {
-            tree() = *given;
-        } else {
-            tree().add_leaves(-1, 1);
-        }
+        tree().add_leaves(-1, 1);
         prepare();
         std::vector<Pending> pending;
         pending.push_back({0, 0, rows_.size(), 0, held_out_.size(), 0, 0,
@@ -111,7 +107,7 @@ class ShrunkenGrower {
         if (!rows.empty()) fitter_.fit(rows, at.parameters, at.node == 0);
         fitter_.apply(held_out, at.parameters);
         store(at, rows, held_out);
-        const bool inner = given_ ? !tree().is_leaf(at.node) : split(at, rows);
+        const bool inner = split(at, rows);
         predict(at, held_out, n_rows, inner);
         if (inner) descend(at, rows, held_out, pending);
     }
@@ -193,7 +189,6 @@ class ShrunkenGrower {
     }
 
     std::uint32_t branch(std::size_t node, Row row) {
-        if (given_) return branch_of(tree(), data_.columns, node, row);
         const BinnedColumn& column = columns_[static_cast<std::size_t>(tree().attribute[node])];
         const Bin code = column.codes[row];
         if (code == column.n_bins) return static_cast<std::uint32_t>(tree().missing[node]);
@@ -237,7 +232,6 @@ class ShrunkenGrower {
     NodeModelFitter fitter_;
     ResidualFinder finder_;
     Random random_;
-    bool given_ = false;
     std::vector<Row> rows_, held_out_, scratch_, place_;
     std::vector<double> evidence_;
     std::vector<std::size_t> attributes_;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "data/data.hpp"
@@ -14,6 +15,24 @@
 
 namespace caltree {
 
+// How node models see scores, and how these were scaled.
+struct ScoreScale {
+    std::size_t n_states, per_state;
+    bool sees_all;
+    std::span<const double> centre, scale;
+
+    std::size_t width() const { return per_state + 1; }
+    bool is_one_classifier() const {
+        return n_states == 1 ? per_state == 2 : per_state == (sees_all ? n_states : 1);
+    }
+    // The place of a state's own score among those it sees, if there is one classifier.
+    std::size_t own(std::size_t state) const { return sees_all && n_states > 1 ? state : 0; }
+    // Two classes have one score a classifier, and then what bends these.
+    bool is_own(std::size_t state, std::size_t k) const {
+        return n_states == 1 ? k < per_state / 2 : !sees_all || k % n_states == state;
+    }
+};
+
 // The scores as the node models see them. Two classes have one log-odds, of the second against
 // the first, and it sees every score; more classes have one each, which sees every score or, to
 // be quick, its own alone.
@@ -21,15 +40,18 @@ struct Regressors {
     std::size_t n_states = 0;   // log-odds of a row
     std::size_t per_state = 0;  // scores each of them sees
     std::size_t n_scores = 0;
-    std::vector<double> values;         // n_rows x n_scores, of mean 0 and deviation 1; by state
-    std::vector<double> offset;         // n_rows x n_states: what the scores say uncorrected
-    std::vector<double> centre, scale;  // of each score; a scale of 0: a constant one
+    std::vector<double> values;           // n_rows x n_scores, of mean 0 and deviation 1; by state
+    std::vector<double> offset;           // n_rows x n_states: what the scores say uncorrected
+    std::vector<double> centre, scale;    // of each score; a scale of 0: a constant one
+    bool corrects_probabilities = false;  // whether there is an offset
 
     bool sees_all() const { return per_state == n_scores; }
     std::size_t width() const { return per_state + 1; }
     std::size_t n_parameters() const { return n_states * width(); }
     // Where the scores begin that a state sees.
     std::size_t first(std::size_t state) const { return sees_all() ? 0 : state * per_state; }
+
+    ScoreScale score_scale() const { return {n_states, per_state, sees_all(), centre, scale}; }
 
     // Parameters for the scores as they are.
     void unscaled(const std::vector<double>& parameters, double* to) const {
@@ -68,6 +90,7 @@ inline Regressors regressors(const Data& data, const double* offset, bool all_sc
     const std::size_t n = data.n_rows();
     result.n_states = data.n_classes == 2 ? 1 : data.n_classes;
     result.n_scores = data.n_scores;
+    result.corrects_probabilities = offset != nullptr;
     result.per_state = all_scores ? data.n_scores : data.n_scores / result.n_states;
     result.values.assign(n * data.n_scores, 0.0);
     result.offset.assign(n * result.n_states, 0.0);
@@ -79,12 +102,11 @@ inline Regressors regressors(const Data& data, const double* offset, bool all_sc
         const std::size_t column =
             result.sees_all() ? t : (t % result.per_state) * result.n_states + state;
         const double* x = data.score_column(column);
-        double mean, deviation;
-        if (!standardise(data, x, mean, deviation)) continue;
-        result.centre[t] = mean;
+        double deviation;
+        if (!standardise(data, x, result.centre[t], deviation)) continue;
         result.scale[t] = deviation;
         for (std::size_t i = 0; i < n; ++i) {
-            result.values[i * data.n_scores + t] = (x[i] - mean) / deviation;
+            result.values[i * data.n_scores + t] = (x[i] - result.centre[t]) / deviation;
         }
     }
     for (std::size_t j = 0; offset != nullptr && j < result.n_states; ++j) {
@@ -109,17 +131,44 @@ inline double probabilities_of(const double* F, double* p, std::size_t n_states)
     return highest + std::log(sum);
 }
 
-// The scores of other classes are held back more than a class's own.
+// The scores of other classes are held back more than a class's own; and so is what bends the model
+// of two classes.
 inline constexpr double penalty_of_others = 40.0;
-// What a step of each parameter away from the parent's costs.
-inline std::vector<double> penalties(std::size_t n_states, std::size_t per_state, bool sees_all,
-                                     double penalty) {
-    std::vector<double> result(n_states * (per_state + 1), penalty);
-    if (n_states == 1 || !sees_all) return result;
-    for (std::size_t j = 0; j < n_states; ++j) {
-        for (std::size_t k = 0; k < per_state; ++k) {
-            if (k % n_states != j) result[j * (per_state + 1) + 1 + k] *= penalty_of_others;
+// The root is held at the temperature as structured matrix scaling has it (arXiv 2511.03685): a
+// class's own parameters by the number of classes, those of others by the square of it.
+inline constexpr double penalty_of_root = 8.0;
+
+inline Penalties penalties(const ScoreScale& scores, double penalty, bool corrects_probabilities,
+                           bool rising = false) {
+    const std::size_t width = scores.width();
+    Penalties result;
+    result.of_nodes.assign(scores.n_states * width, penalty);
+    result.of_root = result.of_nodes;
+    const bool has_temperature = corrects_probabilities && scores.is_one_classifier();
+    const auto n_classes = static_cast<double>(std::max<std::size_t>(scores.n_states, 2));
+    if (has_temperature) {
+        std::fill(result.of_root.begin(), result.of_root.end(),
+                  penalty_of_root * n_classes * penalty);
+        result.temperature.assign(scores.n_states * width, 0.0);
+    }
+    for (std::size_t j = 0; j < scores.n_states; ++j) {
+        for (std::size_t k = 0; k < scores.per_state; ++k) {
+            const std::size_t t = j * width + 1 + k;
+            if (scores.is_own(j, k)) continue;
+            result.of_nodes[t] *= penalty_of_others;
+            const bool by_classes = has_temperature && scores.n_states > 1;
+            result.of_root[t] *= by_classes ? n_classes - 1.0 : penalty_of_others;
         }
+        if (!has_temperature) continue;
+        const std::size_t own = scores.own(j);
+        const std::size_t column = scores.sees_all ? own : j * scores.per_state;
+        result.temperature[j * width] = scores.centre[column];
+        result.temperature[j * width + 1 + own] = scores.scale[column];
+    }
+    // A constant score has no slope that could fall.
+    if (rising && scores.scale[0] > 0.0) {
+        const double offset = corrects_probabilities ? 1.0 : 0.0;
+        result.rising = RisingSlopes{offset, scores.scale[0], scores.scale[1]};
     }
     return result;
 }
@@ -128,12 +177,11 @@ inline std::vector<double> penalties(std::size_t n_states, std::size_t per_state
 class NodeModelFitter {
   public:
     NodeModelFitter(const Data& data, const Regressors& regressors, std::span<const double> weights,
-                    double penalty)
+                    Penalties penalties)
         : data_(data),
           r_(regressors),
           weights_(weights),
-          newton_(regressors.n_states, penalties(regressors.n_states, regressors.per_state,
-                                                 regressors.sees_all(), penalty)),
+          newton_(regressors.n_states, std::move(penalties)),
           probability_(data.n_rows() * regressors.n_states),
           row_loss_(data.n_rows()),
           F_(regressors.n_states),

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "tree/fitted_nodes.hpp"
@@ -19,15 +18,15 @@ struct CollapsedTree {
     std::vector<double> weight;  // what the node's model counts for in what the tree says
 };
 
-// A tree says several things, and each counts for its share: what it would if nodes of fewer rows
-// than a size were leaves, for each size, and what it does when pruned.
-template <class IsInner>
-class SizeWeights {
+// A tree says several things, and each counts for its share: what it does at some levels, of which
+// each splits the nodes of at least some rank.
+class Levels {
   public:
-    // One share a size, and one for the pruned tree; a level without a share is left out.
-    SizeWeights(const Structure& tree, std::span<const double> sizes,
-                std::span<const double> shares, IsInner is_inner_when_pruned)
-        : tree_(tree), sizes_(sizes), shares_(shares), pruned_(std::move(is_inner_when_pruned)) {}
+    // rank: one a node, not above that of its parent; lowest and share: one a level. A level
+    // without a share is left out.
+    Levels(const Structure& tree, std::span<const double> rank, std::span<const double> lowest,
+           std::span<const double> shares)
+        : tree_(tree), rank_(rank), lowest_(lowest), shares_(shares) {}
 
     // Whether any level goes below the node.
     bool is_inner(std::size_t node) const {
@@ -49,16 +48,40 @@ class SizeWeights {
         return sum;
     }
 
+    // The shares of the levels that go below the node.
+    double share_below(std::size_t node) const {
+        double sum = 0.0;
+        for (std::size_t k = 0; k < shares_.size(); ++k) {
+            if (goes_below(k, node)) sum += shares_[k];
+        }
+        return sum;
+    }
+
   private:
     bool goes_below(std::size_t level, std::size_t node) const {
-        if (tree_.is_leaf(node)) return false;
-        return level < sizes_.size() ? tree_.n_rows[node] >= sizes_[level] : pruned_(node);
+        return !tree_.is_leaf(node) && rank_[node] >= lowest_[level];
     }
 
     const Structure& tree_;
-    std::span<const double> sizes_, shares_;
-    IsInner pruned_;
+    std::span<const double> rank_, lowest_, shares_;
 };
+
+// What the splits on each attribute gain on held-out rows, each as far as it counts. Splits on
+// scores, which follow the attributes, are left out.
+inline std::vector<double> held_out_gains(const Structure& tree, const FittedNodes& nodes,
+                                          const Levels& levels, std::size_t n_attributes) {
+    std::vector<double> result(n_attributes, 0.0);
+    for (std::size_t v = 0; v < tree.size(); ++v) {
+        const auto a = static_cast<std::size_t>(tree.attribute[v]);
+        if (tree.is_leaf(v) || a >= n_attributes) continue;
+        double gain = nodes.held_out_error[v];
+        for (std::int32_t b = 0; b < tree.n_children[v]; ++b) {
+            gain -= nodes.held_out_error[static_cast<std::size_t>(tree.first_child[v] + b)];
+        }
+        result[a] += levels.share_below(v) * gain;
+    }
+    return result;
+}
 
 inline void copy_split(const Structure& from, std::size_t v, Structure& to, std::size_t at) {
     to.attribute[at] = from.attribute[v];
@@ -75,9 +98,8 @@ inline void copy_split(const Structure& from, std::size_t v, Structure& to, std:
 
 // Nodes that no level goes below become leaves; what was below them goes. The others stay in their
 // order, so that children still come after their parents and side by side.
-template <class IsInner>
-CollapsedTree collapse(const Structure& from, const FittedNodes& nodes,
-                       const SizeWeights<IsInner>& sizes) {
+inline CollapsedTree collapse(const Structure& from, const FittedNodes& nodes,
+                              const Levels& levels) {
     const std::size_t width = nodes.parameters.size() / from.size();
     CollapsedTree result;
     Structure& to = result.tree;
@@ -85,17 +107,17 @@ CollapsedTree collapse(const Structure& from, const FittedNodes& nodes,
     for (std::size_t v = 0; v < from.size(); ++v) {
         const bool kept = v == 0 || index[static_cast<std::size_t>(from.parent[v])] >= 0;
         const auto parent = v == 0 ? v : static_cast<std::size_t>(from.parent[v]);
-        if (!kept || (v > 0 && !sizes.is_inner(parent))) continue;
+        if (!kept || (v > 0 && !levels.is_inner(parent))) continue;
         const std::size_t at = to.add_leaves(v == 0 ? -1 : index[parent], 1);
         index[v] = static_cast<std::int32_t>(at);
         to.n_rows[at] = from.n_rows[v];
-        result.weight.push_back(sizes.weight(v));
+        result.weight.push_back(levels.weight(v));
         const double* row = nodes.parameters.data() + v * width;
         result.parameters.insert(result.parameters.end(), row, row + width);
         if (v > 0 && static_cast<std::size_t>(from.first_child[parent]) == v) {
             to.first_child[static_cast<std::size_t>(index[parent])] = index[v];
         }
-        if (sizes.is_inner(v)) copy_split(from, v, to, at);
+        if (levels.is_inner(v)) copy_split(from, v, to, at);
     }
     return result;
 }

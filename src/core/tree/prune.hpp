@@ -8,6 +8,7 @@
 #include <functional>
 #include <limits>
 #include <queue>
+#include <utility>
 #include <vector>
 
 #include "tree/fitted_nodes.hpp"
@@ -38,8 +39,13 @@ class ExactSum {
 
 class Pruner {
   public:
-    Pruner(const Structure& tree, const FittedNodes& models)
-        : tree_(tree), models_(models), state_(tree.size()), place_(tree.size(), 0) {
+    // A split that gains less than `least_gain` a row is none.
+    Pruner(const Structure& tree, const FittedNodes& models, double least_gain = 0.0)
+        : tree_(tree),
+          models_(models),
+          least_gain_(least_gain),
+          state_(tree.size()),
+          place_(tree.size(), 0) {
         number_in_pre_order();
         add_up();
         for (std::size_t v = 0; v < tree.size(); ++v) {
@@ -63,21 +69,14 @@ class Pruner {
         refresh();
     }
 
-    // Prunes whatever does not gain more than alpha, which may be infinity.
-    void prune(double alpha) {
-        for (double next = smallest_alpha(); std::isfinite(next) && next <= alpha;
-             next = smallest_alpha()) {
-            prune_weakest();
-        }
-    }
-
     // Mean error of the tree as it stands on the held-out rows.
     double held_out_error() const {
         return std::max(0.0, state_[0].held_out.value()) / models_.held_out_total;
     }
 
-    bool is_inner(std::size_t node) const { return state_[node].inner; }
-    bool is_gone(std::size_t node) const { return state_[node].gone; }
+    std::size_t n_leaves() const { return state_[0].leaves(); }
+    // The nodes that are no longer split, since this was last asked.
+    std::vector<std::size_t> take_ended() { return std::exchange(ended_, {}); }
 
   private:
     struct State {
@@ -151,6 +150,7 @@ class Pruner {
         const double error = models_.error[node] - state.error.value();
         const double held_out = models_.held_out_error[node] - state.held_out.value();
         std::size_t leaves_before = state.leaves();
+        ended_.push_back(node);
         drop_below(node);
         state.inner = false;
         state.error = ExactSum(models_.error[node]);
@@ -184,6 +184,7 @@ class Pruner {
             if (!state_[top].inner) continue;
             for (std::int32_t b = 0; b < tree_.n_children[top]; ++b) {
                 const auto child = static_cast<std::size_t>(tree_.first_child[top] + b);
+                if (state_[child].inner) ended_.push_back(child);
                 state_[child].gone = true;
                 pending.push_back(child);
             }
@@ -191,7 +192,8 @@ class Pruner {
     }
 
     // Looks again at the nodes something changed below, top-down: those that gain nothing become
-    // leaves, the others get a new alpha. What that in turn changes above them is seen next time.
+    // leaves, the others get a new alpha. What that in turn changes above them is seen next time,
+    // as published, unless splits have a least gain.
     void refresh() {
         std::vector<std::size_t> nodes = std::move(touched_);
         touched_.clear();
@@ -202,20 +204,25 @@ class Pruner {
             State& state = state_[node];
             if (state.gone || !state.inner) continue;
             const double gain = models_.error[node] - state.error.value();
-            if (gain < no_difference || state.leaves() < 2) {
+            if (gain < std::max(no_difference, least_gain_ * tree_.n_rows[node]) ||
+                state.leaves() < 2) {
                 make_leaf(node);
                 continue;
             }
             const double alpha = gain / models_.total / static_cast<double>(state.leaves() - 1);
             heap_.push({alpha, place_[node], node, ++state.version});
         }
+        // What became a leaf may have had all the gain of a split above it.
+        if (least_gain_ > 0.0 && !touched_.empty()) refresh();
     }
 
     const Structure& tree_;
     const FittedNodes& models_;
+    double least_gain_;
     std::vector<State> state_;
     std::vector<std::size_t> place_;    // in pre-order
     std::vector<std::size_t> touched_;  // nodes below which something changed
+    std::vector<std::size_t> ended_;    // nodes that are no longer split
     std::priority_queue<Entry, std::vector<Entry>, std::greater<>> heap_;
 };
 
@@ -237,6 +244,33 @@ inline PruningSequence pruning_sequence(const Structure& tree, const FittedNodes
         if (judged) sequence.held_out.push_back(pruner.held_out_error());
     }
     return sequence;
+}
+
+// When pruning reaches each node, one entry a node; 0 and infinity of one that is not split at all.
+struct PruningOrder {
+    std::vector<double> strength;  // up to and without which it is split
+    std::vector<double> leaves;    // of the smallest pruned tree in which it is split
+};
+
+inline PruningOrder pruning_order(const Structure& tree, const FittedNodes& models,
+                                  double least_gain) {
+    Pruner pruner(tree, models, least_gain);
+    PruningOrder order{std::vector<double>(tree.size(), 0.0),
+                       std::vector<double>(tree.size(), std::numeric_limits<double>::infinity())};
+    pruner.take_ended();
+    double strength = 0.0;
+    for (double alpha = pruner.smallest_alpha(); std::isfinite(alpha);
+         alpha = pruner.smallest_alpha()) {
+        // The strengths of the steps need not rise: a step is passed once any of them is.
+        strength = std::max(strength, alpha);
+        const auto leaves = static_cast<double>(pruner.n_leaves());
+        pruner.prune_weakest();
+        for (const std::size_t node : pruner.take_ended()) {
+            order.strength[node] = strength;
+            order.leaves[node] = leaves;
+        }
+    }
+    return order;
 }
 
 }  // namespace caltree

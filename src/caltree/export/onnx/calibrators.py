@@ -12,6 +12,7 @@ import numpy as np
 from ..._fitted.model import FittedModel
 from ..._inputs.arrays import Floats
 from ..._inputs.attributes import Attribute
+from ...curves import CurveScaling
 from ...scaling import IsotonicScaling, PlattScaling
 from ..shared import linear_pieces
 from .checks import Known, model_of
@@ -47,13 +48,15 @@ def add_calibrator(
         given = given.turn()
     if isinstance(calibrator, PlattScaling):
         return _platt(given, calibrator)
+    if isinstance(calibrator, CurveScaling):
+        return _curve(given, calibrator)
     if isinstance(calibrator, IsotonicScaling):
         return _isotonic(given, calibrator)
     model = model_of(calibrator)
     if model is None or model.uncalibrated_weight == 1.0:
         return given.uncalibrated().matrix
     odds = given.regressors(calibrator.scores_are_published)
-    offset = given.offset(odds) if model.offset else None
+    offset = given.offset() if model.offset else None
     leaves = _leaves(graph, model, sources, odds, missing_text)
     found = NodeModels.of(model).probabilities(leaves, odds, offset)
     if model.uncalibrated_weight > 0.0:
@@ -141,6 +144,17 @@ def _platt(given: Scores, calibrator: PlattScaling) -> str:
     away = op("Exp", op("Neg", op("Abs", linear)))
     log_expit = op("Sub", op("Min", linear, 0.0), op("Log", op("Add", 1.0, away)))
     return op("Softmax", log_expit, axis=1)
+
+
+def _curve(given: Scores, calibrator: CurveScaling) -> str:
+    op, parameters = given.graph.op, calibrator.parameters_
+    seen = given.one_score_a_class().regressors(published=False)
+    intercepts, slopes = parameters[np.newaxis, :, 0], parameters[:, 1:].T
+    sees_all = len(slopes) == seen.width
+    linear = op("Add", op("MatMul" if sees_all else "Mul", seen.matrix, slopes), intercepts)
+    if given.n_classes == 2:
+        return logistic(given.graph, linear, axis=1)
+    return op("Softmax", linear, axis=1)
 
 
 def _isotonic(given: Scores, calibrator: IsotonicScaling) -> str:

@@ -11,10 +11,13 @@ from ..._base import Calibrator
 from ..._fitted.model import FittedModel
 from ..._inputs.attributes import Attribute
 from ..._model_base import AttributeCalibrator
+from ...curves import CurveScaling
 from ...scaling import IdentityCalibrator, IsotonicScaling, PlattScaling
 from ..shared import is_unicode
 
-Known: TypeAlias = AttributeCalibrator | PlattScaling | IsotonicScaling | IdentityCalibrator
+Known: TypeAlias = (
+    AttributeCalibrator | PlattScaling | CurveScaling | IsotonicScaling | IdentityCalibrator
+)
 
 _MOST_BYTES = 2**31 - 1
 _BYTES_OF_A_NODE = 100

@@ -17,7 +17,6 @@ from ..._inputs.scores import (
     SMALLEST_PROBABILITY,
     SUM_ROUNDING,
     ScoreType,
-    is_offset,
 )
 from .graph import Graph
 
@@ -54,6 +53,18 @@ class Scores:
 
     def regressors(self, published: bool) -> Scores:
         """As :func:`caltree._inputs.scores.ScoreKind.regressors`."""
+        plain = self._plain_regressors(published)
+        return plain if published or self.n_classes > 2 else plain.with_bends()
+
+    def with_bends(self) -> Scores:
+        """Add to log-odds what lets models bend, as :func:`caltree._inputs.scores.bend`."""
+        op, negated = self.graph.op, self.graph.op("Neg", self.graph.op("Abs", self.matrix))
+        softened = op("Log", op("Add", 1.0, op("Exp", negated)))
+        bends = op("Sub", negated, op("Mul", 2.0, softened))
+        both = op("Concat", self.matrix, bends, axis=1)
+        return replace(self, matrix=both, width=2 * self.width)
+
+    def _plain_regressors(self, published: bool) -> Scores:
         op, matrix = self.graph.op, self.matrix
         if published or self.score_type == "margin":
             return self.log_odds(published)
@@ -81,12 +92,8 @@ class Scores:
             return replace(scores, matrix=op("Softmax", scores.matrix, axis=1))
         return replace(self, matrix=logistic(self.graph, scores.matrix, axis=1), width=2)
 
-    def offset(self, odds: Scores) -> str | None:
-        """As :func:`caltree._inputs.scores.ScoreKind.offset`."""
-        if self.score_type == "margin":
-            return None
-        if is_offset(self.n_classes, odds.width):
-            return odds.matrix
+    def offset(self) -> str:
+        """As :func:`caltree._inputs.scores.ScoreKind.offset`, of scores that are no margins."""
         op, probabilities = self.graph.op, self.uncalibrated()
         if self.n_classes == 2:
             second = replace(probabilities, score_type="probability")._second()

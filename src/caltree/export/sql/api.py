@@ -13,12 +13,14 @@ from ..._fitted.model import FittedModel
 from ..._inputs.attributes import Attributes
 from ..._inputs.parameters import check_choice
 from ..._inputs.score_columns import place_columns
+from ..._inputs.scores import bend
 from ..._model_base import AttributeCalibrator
+from ...curves import CurveScaling
 from ...scaling import IsotonicScaling, PlattScaling
 from .dialects import DIALECTS
 from .layers import Layers
 from .routes import Routes
-from .scaling import identity, isotonic, platt
+from .scaling import curve, identity, isotonic, platt
 from .scores import Scores
 from .text import Lines, add_blocks, indent
 from .trees import NodeModels, sums_of_many, sums_of_two
@@ -153,6 +155,8 @@ def _bodies(calibrator: Calibrator, given: Scores, names: Sequence[str]) -> list
         return _model_bodies(calibrator, given, names)
     if isinstance(calibrator, PlattScaling):
         return platt(given, calibrator)
+    if isinstance(calibrator, CurveScaling):
+        return curve(given, calibrator)
     if isinstance(calibrator, IsotonicScaling):
         return isotonic(given, calibrator)
     return identity(given)
@@ -190,13 +194,17 @@ def _sums_of_nodes(
 ) -> list[Lines]:
     """Return the sum over the nodes on a row's ways, of each class."""
     dialect = given.dialect
-    values, largest = given.regressors(published)
+    values, largest = given.regressors(given.columns, published)
     factors = [given.for_products(value) for value in values]
     scores = given.name_each("score", factors)
     offsets = given.name_each("offset", given.offsets()) if model.offset else []
     split_on = scores
     if factors != values and int(model.attribute.max()) >= len(names):
         split_on = given.name_each("split", values)
+    if model.n_states == 1 and not published:
+        bends = given.name_each("bend", [given.bend(score) for score in scores], layer=1)
+        scores, split_on = scores + bends, split_on + bends
+        largest = -float(bend(np.array(largest)))
     routes = Routes(dialect, model, [dialect.column(n, "attributes") for n in names], split_on)
     seen = [[scores[k] for k in of_state] for of_state in model.seen_scores]
     vector = ""

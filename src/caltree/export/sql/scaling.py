@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from ..._inputs.arrays import Floats
+from ...curves import CurveScaling
 from ...scaling import IsotonicScaling, PlattScaling
 from ..shared import linear_pieces
 from .dialects import Dialect
@@ -33,16 +35,30 @@ def platt(scores: Scores, calibrator: PlattScaling) -> list[Lines]:
     names = scores.name_each("score", odds)
     if len(names) == 1:
         intercept, slope = sigmoids[0]
-        negated = [
-            linear(dialect, sign * intercept, [(sign * slope, names[0])]) for sign in (1, -1)
-        ]
-        return [[f"1 / {sigmoid_denominator(dialect, text, math.inf)}"] for text in negated]
+        return _both(dialect, intercept, [(slope, names[0])])
     lines = (
         linear(dialect, intercept, [(slope, name)])
         for (intercept, slope), name in zip(sigmoids, names, strict=True)
     )
     logs = scores.name_each("log", [_log_sigmoid(dialect, text) for text in lines], layer=1)
     return [[share] for share in softmax(dialect, logs)]
+
+
+def curve(scores: Scores, calibrator: CurveScaling) -> list[Lines]:
+    """Return one logistic model of the scores."""
+    dialect, parameters = scores.dialect, calibrator.parameters_.tolist()
+    values, _ = scores.regressors(scores.one_score_a_class())
+    names = scores.name_each("score", [scores.for_products(value) for value in values])
+    if scores.n_classes == 2:
+        ((intercept, *slopes),) = parameters
+        names += scores.name_each("bend", [scores.bend(name) for name in names], layer=1)
+        return _both(dialect, intercept, list(zip(slopes, names, strict=True)))
+    sees_all = len(parameters[0]) == 1 + len(names)
+    lines = [
+        linear(dialect, intercept, zip(slopes, names if sees_all else [own], strict=True))
+        for (intercept, *slopes), own in zip(parameters, names, strict=True)
+    ]
+    return [[share] for share in softmax(dialect, scores.name_each("line", lines, layer=1))]
 
 
 def isotonic(scores: Scores, calibrator: IsotonicScaling) -> list[Lines]:
@@ -55,6 +71,15 @@ def isotonic(scores: Scores, calibrator: IsotonicScaling) -> list[Lines]:
         return [[f"1 - {curve[0]}", *curve[1:]], curve]
     heights = scores.name_each("height", [join_lines(curve) for curve in curves], layer=1)
     return [[share] for share in normalize(scores.dialect, heights)]
+
+
+def _both(dialect: Dialect, intercept: float, slopes: Sequence[tuple[float, str]]) -> list[Lines]:
+    """Return the probabilities of two classes from the log-odds of the second."""
+    signed = [
+        linear(dialect, sign * intercept, [(sign * slope, score) for slope, score in slopes])
+        for sign in (1, -1)
+    ]
+    return [[f"1 / {sigmoid_denominator(dialect, text, math.inf)}"] for text in signed]
 
 
 def _log_sigmoid(dialect: Dialect, value: str) -> str:

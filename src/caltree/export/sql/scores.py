@@ -79,22 +79,32 @@ class Scores:
         """Return the class of each of several columns."""
         return [1] if n_columns == 1 else [c % self.n_classes for c in range(n_columns)]
 
-    def regressors(self, published: bool) -> tuple[list[str], float]:
-        """Return the regressors of the node models, and their largest absolute value."""
-        dialect, columns, m = self.dialect, self.columns, self.n_classes
+    def regressors(self, columns: list[str], published: bool = False) -> tuple[list[str], float]:
+        """Return columns of scores as logistic models see them, and their largest absolute value.
+
+        Those that bend the models of two classes are made of their names, see `bend`.
+        """
+        dialect, m = self.dialect, self.n_classes
         if self.score_type != "probability":
             if published or self.score_type == "margin":
                 return [self.clip_score(column) for column in columns], LARGEST_SCORE
             if len(columns) == 1:
                 limit = LARGEST_LOG_ODDS
                 return [dialect.clip(columns[0], -limit, limit)], limit
-            columns = self._softmax_of_logits()
+            columns = self._softmax_of_logits(columns)
         elif published:
             return [self._published_log_odds(column) for column in columns], _LOWEST_LOG
         if m > 2:
             return [self._log(column) for column in columns], -math.log(SMALLEST_PROBABILITY)
         used = columns[1:] if len(columns) == 2 else columns
         return [self.clipped_log_odds(column) for column in used], LARGEST_LOG_ODDS
+
+    def bend(self, odds: str) -> str:
+        """Return what lets the models of two classes bend, from log-odds or a margin by name."""
+        size = exponent = f"-abs({odds})"
+        if self.score_type == "margin":
+            exponent = self.dialect.clip_below(size, -LARGEST_EXPONENT)
+        return f"{size} - 2 * ln(1 + exp({exponent}))"
 
     def offsets(self) -> list[str]:
         """Return the uncalibrated log-odds."""
@@ -173,9 +183,9 @@ class Scores:
             f"ELSE {self.dialect.double(highest)} END"
         )
 
-    def _softmax_of_logits(self) -> list[str]:
+    def _softmax_of_logits(self, columns: Sequence[str]) -> list[str]:
         limit, m = _LARGEST_LOGIT, self.n_classes
-        logits = [self.dialect.clip(column, -limit, limit) for column in self.columns]
+        logits = [self.dialect.clip(column, -limit, limit) for column in columns]
         blocks = [logits[start : start + m] for start in range(0, len(logits), m)]
         return [p for block in blocks for p in softmax(self.dialect, block)]
 
