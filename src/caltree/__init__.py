@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._calibrators import load
+    from .boosting import CalibrationBoosting
     from .classifier import CalibratedClassifier
     from .curves import BetaScaling, TemperatureScaling
     from .forest import CalibrationForest
@@ -17,6 +18,7 @@ __version__ = "0.1.0"
 __all__ = [
     "BetaScaling",
     "CalibratedClassifier",
+    "CalibrationBoosting",
     "CalibrationForest",
     "CalibrationTree",
     "IdentityCalibrator",
@@ -32,6 +34,7 @@ __all__ = [
 _HOMES = {
     "BetaScaling": "curves",
     "CalibratedClassifier": "classifier",
+    "CalibrationBoosting": "boosting",
     "CalibrationForest": "forest",
     "CalibrationTree": "tree",
     "IdentityCalibrator": "scaling",

@@ -9,6 +9,7 @@ from typing import Any
 from ._base import Calibrator
 from ._fitted import storage
 from ._inputs.parameters import check_choice
+from .boosting import CalibrationBoosting
 from .curves import BetaScaling, TemperatureScaling
 from .forest import CalibrationForest
 from .published import PublishedCalibrationTree
@@ -19,6 +20,7 @@ SHORTCUTS: dict[str, type[Calibrator]] = {
     "tree": CalibrationTree,
     "published": PublishedCalibrationTree,
     "forest": CalibrationForest,
+    "boosting": CalibrationBoosting,
     "isotonic": IsotonicScaling,
     "platt": PlattScaling,
     "temperature": TemperatureScaling,
@@ -46,9 +48,9 @@ def load(path: Any) -> Calibrator:
     Returns
     -------
     calibrator
-        A `CalibrationTree`, `PublishedCalibrationTree`, `CalibrationForest`, `PlattScaling`,
-        `TemperatureScaling`, `BetaScaling`, `IsotonicScaling` or `IdentityCalibrator`, as the
-        file says.
+        A `CalibrationTree`, `PublishedCalibrationTree`, `CalibrationForest`,
+        `CalibrationBoosting`, `PlattScaling`, `TemperatureScaling`, `BetaScaling`,
+        `IsotonicScaling` or `IdentityCalibrator`, as the file says.
 
     Examples
     --------

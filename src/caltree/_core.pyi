@@ -67,6 +67,29 @@ class Predictor:
         self, matrix: Floats, scores: Floats, offset: Floats | None = None
     ) -> Floats: ...
 
+class BoostedPredictor:
+    def __init__(
+        self,
+        attribute: Indices,
+        threshold: Floats,
+        first_child: Indices,
+        n_children: Indices,
+        missing: Indices,
+        table: Indices,
+        branches: Indices,
+        n_categories: Indices,
+        value: Floats,
+        roots: Indices,
+        state: Indices,
+        parameters: Floats,
+        n_scores: int,
+        curve_weight: float,
+        boosted_weight: float,
+    ) -> None: ...
+    def probabilities(
+        self, matrix: Floats, scores: Floats, offset: Floats | None = None
+    ) -> Floats: ...
+
 class ShrunkenTraining:
     def __init__(
         self, training: Training, offset: Floats | None, max_bins: int, all_scores: bool
@@ -82,7 +105,9 @@ class ShrunkenTraining:
         log_loss: bool,
         rising: bool = False,
     ) -> tuple[Structure, FittedNodes]: ...
-    def fit_root(self, penalty: float, temperature_only: bool = False) -> Floats: ...
+    def fit_root(
+        self, penalty: float, temperature_only: bool = False, rising: bool = False
+    ) -> Floats: ...
     def bagged(
         self,
         seed: int,

@@ -1,4 +1,4 @@
-"""The bases of the calibrators that use attributes: trees and forests."""
+"""The bases of the calibrators that use attributes: trees, forests and boosted trees."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from ._base import Calibrator, FittedRows
 from ._fitted import storage
 from ._fitted.formulas import Formulas, make_formulas
 from ._fitted.json_values import SCORE_KEYS
-from ._fitted.model import WEIGHT_ROUNDING, FittedModel
+from ._fitted.model import FittedModel
 from ._fitted.names import printable
 from ._fitted.segments import segment_table
 from ._fitted.selection import Selection
 from ._fitted.text import tree_text
+from ._fitted.trees import WEIGHT_ROUNDING, Trees
 from ._inputs import attributes
 from ._inputs.arrays import Floats
 from ._inputs.attributes import Attributes, Identifiers
@@ -38,9 +39,9 @@ _VISITS_A_JOB = 2_000_000
 
 
 class AttributeCalibrator(Calibrator):
-    """Base of the calibrators that look at attributes: trees and forests."""
+    """Base of the calibrators that look at attributes: trees, forests and boosted trees."""
 
-    model_: FittedModel
+    model_: Trees
     selection_: Selection | None
     n_features_in_: int
     feature_names_in_: npt.NDArray[Any]
@@ -48,6 +49,8 @@ class AttributeCalibrator(Calibrator):
     drop_identifiers: bool
     n_jobs: int | None
     verbose: int
+    _model_type: type[Trees] = FittedModel
+    """The class of `model_`."""
 
     def fit(
         self, X: Any, y: Any, scores: Any, sample_weight: Any = None, groups: Any = None
@@ -273,9 +276,7 @@ class AttributeCalibrator(Calibrator):
             groups=None if rows.kept_groups is None else number_groups(rows.kept_groups)[1],
         )
 
-    def _set_fitted(
-        self, model: FittedModel, selection: Selection | None, rows: FittedRows
-    ) -> None:
+    def _set_fitted(self, model: Trees, selection: Selection | None, rows: FittedRows) -> None:
         """Take over what was fitted to some rows."""
         self.model_, self.selection_ = model, selection
         self._set_rows(rows)
@@ -309,7 +310,7 @@ class AttributeCalibrator(Calibrator):
     def _restore(self, state: dict[str, Any]) -> None:
         storage.check_state(state, {*SCORE_KEYS, "chosen", "selection", "model"})
         self._restore_scores(state)
-        self.model_ = FittedModel.from_dict(state["model"])
+        self.model_ = self._model_type.from_dict(state["model"])
         selection = state["selection"]
         self.selection_ = None if selection is None else Selection.from_dict(selection)
         self._check_restored_model()
@@ -348,6 +349,8 @@ class AttributeCalibrator(Calibrator):
 
 class TreeCalibrator(AttributeCalibrator):
     """Base of the calibrators of one tree."""
+
+    model_: FittedModel
 
     def apply(self, X: Any) -> npt.NDArray[np.int32]:
         """The leaf that each row falls into.

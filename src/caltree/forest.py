@@ -26,7 +26,7 @@ from ._inputs.training_rows import TrainingRows
 from ._model_base import AttributeCalibrator
 from ._training.bagging import ForestSettings, fit_forest
 from ._training.dataset import Dataset
-from ._training.score_thresholds import round_score_thresholds
+from ._training.thresholds import round_score_thresholds
 
 
 class CalibrationForest(AttributeCalibrator):

@@ -15,6 +15,7 @@ from ._inputs.parameters import (
     check_depth,
     check_flag,
     check_jobs,
+    check_monotone,
     check_penalty,
     check_share,
     check_verbose,
@@ -268,8 +269,7 @@ class CalibrationTree(TreeCalibrator):
         check_penalty(self.l2_regularization)
         check_choice("scoring", self.scoring, SCORINGS)
         check_flag("path_averaging", self.path_averaging)
-        if not (isinstance(self.monotone, str) and self.monotone == "auto"):
-            check_flag("monotone", self.monotone, "'auto', ")
+        check_monotone(self.monotone)
         check_flag("do_no_harm", self.do_no_harm)
         check_count("min_samples_split", self.min_samples_split, 2)
         check_count("min_samples_leaf", self.min_samples_leaf, 1)

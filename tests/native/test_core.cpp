@@ -350,7 +350,7 @@ void check_predictions(const DataSet& set, const Structure& tree, const FittedNo
     const std::vector<std::int32_t> roots{0};
     const std::size_t n_states = set.n_classes == 2 ? 1 : set.n_classes;
     const Predictor predictor(
-        {routes, weight, parameters, roots, n_states, set.n_scores + 1, set.n_scores});
+        {routes, weight, parameters, roots, {n_states, set.n_scores + 1, set.n_scores}});
     const NewRows new_rows{set.table(), set.scores.data()};
     std::vector<double> counts(tree.size(), 0.0);
     for (const Row row : rows) {

@@ -11,8 +11,9 @@ import numpy as np
 
 from .._inputs.arrays import Mask
 from .._inputs.attributes import Attribute
-from .model import ONLY_MISSING, FittedModel
+from .model import FittedModel
 from .names import printable
+from .trees import ONLY_MISSING
 
 # The most categories that are named one by one, and the most that need no shorter way.
 _MOST_CATEGORIES = 5

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from .._fitted.model import ONLY_MISSING
+from .._fitted.trees import ONLY_MISSING
 from .._inputs.arrays import Floats, Indices
 from .._inputs.parameters import MOST_BINS
 

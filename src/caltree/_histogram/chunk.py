@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from .._fitted.model import Arrays
+from .._fitted.trees import Arrays
 from .._inputs.arrays import Floats, Labels
 from .._inputs.groups import GroupNumbers
 from .binning import Bins, Codes

@@ -87,6 +87,12 @@ def check_flag(name: str, value: Any, also: str = "") -> bool:
     return bool(value)
 
 
+def check_monotone(value: Any) -> None:
+    """Refuse anything but "auto", True and False."""
+    if not (isinstance(value, str) and value == "auto"):
+        check_flag("monotone", value, "'auto', ")
+
+
 def check_penalty(value: Any) -> float:
     """Check a penalty, large enough to keep models finite and finite itself."""
     is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)

@@ -53,15 +53,34 @@ def fit_root(
     """
     n_states, n_scores = 1 if n_classes == 2 else n_classes, regressors.shape[1]
     offset = np.asfortranarray(regressors[:, :n_states]) if corrects_scores else None
-    sees_all = scores_per_state(n_classes, n_scores) == n_scores
-    training = _training(regressors, labels, n_classes, weights)
-    root = _core.ShrunkenTraining(training, offset, _FEWEST_BINS, sees_all)
-    parameters = root.fit_root(penalty)
+    parameters = fit_correction(regressors, offset, labels, n_classes, weights, penalty)
     if corrects_scores:
         # The scores are the log-odds that are corrected: a slope of 1 adds them.
         states = np.arange(n_states)
+        sees_all = scores_per_state(n_classes, n_scores) == n_scores
         parameters[states, 1 + (states if sees_all else 0)] += 1.0
     return parameters
+
+
+def fit_correction(
+    regressors: Floats,
+    offset: Floats | None,
+    labels: Labels,
+    n_classes: int,
+    weights: Floats | None,
+    penalty: float,
+    *,
+    rising: bool = False,
+) -> Floats:
+    """Return intercept and slopes of each log-odds, to which the offset is to be added.
+
+    Of one score of two classes, the log-odds can be made to rise with it everywhere.
+    """
+    n_scores = regressors.shape[1]
+    sees_all = scores_per_state(n_classes, n_scores) == n_scores
+    training = _training(regressors, labels, n_classes, weights)
+    root = _core.ShrunkenTraining(training, offset, _FEWEST_BINS, sees_all)
+    return root.fit_root(penalty, rising=rising)
 
 
 def _training(

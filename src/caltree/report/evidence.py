@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import __version__
 from .._fitted.conditions import short
-from .._fitted.model import FittedModel
+from .._fitted.trees import Trees
 from .._model_base import AttributeCalibrator
 from .._training.losses import row_losses
 from ..metrics import brier_split, expected_calibration_error
@@ -169,7 +169,7 @@ def _attributes(rows: Rows) -> dict[str, Any]:
     }
 
 
-def _why_unimportant(model: FittedModel) -> str:
+def _why_unimportant(model: Trees) -> str:
     """Say why no attribute is known to contribute anything."""
     if model.uncalibrated_weight == 1.0:
         return "The scores are left uncalibrated, so no attribute contributes anything."

@@ -72,6 +72,18 @@ inline void check_offset(const std::optional<ColumnMajor>& offset, std::size_t n
             "the offset has another shape");
 }
 
+inline void check_scores(const Matrix& matrix, const ColumnMajor& scores, std::size_t n_scores) {
+    require(matrix.shape(0) == scores.shape(0), "scores and matrix differ in length");
+    require(scores.shape(1) == n_scores, "scores has another width");
+}
+
+inline void check_shape(const ModelShape& shape) {
+    require(shape.n_states >= 1 && shape.n_states != 2 && shape.width >= 1,
+            "one log-odds, or at least three");
+    require(shape.sees_all() || shape.n_states * (shape.width - 1) == shape.n_scores,
+            "a log-odds sees all scores or its own");
+}
+
 // Where rows go, and everything that keeps its arrays alive.
 struct RouteArrays {
     Array<std::int32_t> attribute;
@@ -94,6 +106,14 @@ struct RouteArrays {
                     n_children.shape(0) == n && missing.shape(0) == n && table.shape(0) == n,
                 "one entry a node");
         for (std::size_t v = 0; v < n; ++v) check_node(v, n_scores);
+    }
+
+    void check_roots(const Array<std::int32_t>& roots) const {
+        require(roots.shape(0) > 0, "at least one tree");
+        for (const std::int32_t root : caltree::view(roots)) {
+            require(root >= 0 && static_cast<std::size_t>(root) < n_nodes(),
+                    "a root is out of range");
+        }
     }
 
   private:
@@ -196,6 +216,7 @@ class Training {
 };
 
 void bind_binning(nb::module_& m);
+void bind_boosted(nb::module_& m);
 void bind_histogram(nb::module_& m);
 void bind_published(nb::module_& m);
 void bind_shrunken(nb::module_& m);

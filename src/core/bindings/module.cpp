@@ -27,5 +27,6 @@ NB_MODULE(_core, m) {
     bind_published(m);
     bind_shrunken(m);
     bind_binning(m);
+    bind_boosted(m);
     bind_histogram(m);
 }

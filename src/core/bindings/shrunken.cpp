@@ -66,12 +66,13 @@ class ShrunkenTraining {
 
     // The model of a root on all rows: intercept and slopes of each log-odds. It may stay on the
     // line of the temperature: probabilities are sharpened or flattened then, and nothing else.
-    nb::object fit_root(double penalty, bool temperature_only) const {
+    nb::object fit_root(double penalty, bool temperature_only, bool rising) const {
+        check_rising(rising, training_.data().n_classes, training_.data().n_scores);
         std::vector<double> result(regressors_.n_parameters());
         {
             const Released released;
-            Penalties costs =
-                penalties(regressors_.score_scale(), penalty, regressors_.corrects_probabilities);
+            Penalties costs = penalties(regressors_.score_scale(), penalty,
+                                        regressors_.corrects_probabilities, rising);
             costs.temperature_only = temperature_only;
             const std::vector<double> weights = row_weights();
             std::vector<Row> rows(weights.size());
@@ -262,7 +263,8 @@ void caltree::bind_shrunken(nb::module_& m) {
         .def("grow", &ShrunkenTraining::grow, "rows"_a, "held_out"_a, "penalty"_a,
              "min_samples_split"_a, "min_samples_leaf"_a, "max_depth"_a, "log_loss"_a,
              "rising"_a = false)
-        .def("fit_root", &ShrunkenTraining::fit_root, "penalty"_a, "temperature_only"_a = false)
+        .def("fit_root", &ShrunkenTraining::fit_root, "penalty"_a, "temperature_only"_a = false,
+             "rising"_a = false)
         .def("bagged", &ShrunkenTraining::bagged, "seed"_a, "splits_on_scores"_a, "penalty"_a,
              "sizes"_a, "min_samples_leaf"_a, "max_depth"_a, "max_features"_a,
              "groups"_a.none() = nb::none());

@@ -167,26 +167,21 @@ class PredictorHandle {
           weight_(std::move(weight)),
           parameters_(std::move(parameters)),
           roots_(std::move(roots)),
-          trees_{routes_.view(), view(weight_),        {parameters_.data(), parameters_.size()},
-                 view(roots_),   parameters_.shape(1), parameters_.shape(2),
-                 n_scores} {
+          trees_{routes_.view(),
+                 view(weight_),
+                 {parameters_.data(), parameters_.size()},
+                 view(roots_),
+                 {parameters_.shape(1), parameters_.shape(2), n_scores}} {
         require(parameters_.shape(0) == routes_.n_nodes() && weight_.shape(0) == routes_.n_nodes(),
                 "one entry a node");
-        require(trees_.n_states >= 1 && trees_.n_states != 2 && trees_.width >= 1,
-                "one log-odds, or at least three");
-        require(trees_.sees_all() || trees_.n_states * (trees_.width - 1) == n_scores,
-                "a log-odds sees all scores or its own");
+        check_shape(trees_.shape);
         routes_.check(n_scores);
-        require(roots_.shape(0) > 0, "at least one tree");
-        for (const std::int32_t root : view(roots_)) {
-            require(root >= 0 && static_cast<std::size_t>(root) < routes_.n_nodes(),
-                    "a root is out of range");
-        }
+        routes_.check_roots(roots_);
     }
 
     // The leaf of every row in every tree; scores are needed where trees split on them.
     nb::object apply(const Matrix& matrix, const std::optional<ColumnMajor>& scores) const {
-        if (scores) check_scores(matrix, *scores);
+        if (scores) check_scores(matrix, *scores, trees_.shape.n_scores);
         require(matrix.shape(1) == routes_.n_attributes(), "the matrix has another width");
         for (const std::int32_t a : view(routes_.attribute)) {
             require(scores || a < static_cast<std::int64_t>(routes_.n_attributes()),
@@ -210,8 +205,8 @@ class PredictorHandle {
     nb::object probabilities(const Matrix& matrix, const ColumnMajor& scores,
                              const std::optional<ColumnMajor>& offset) const {
         require(matrix.shape(1) == routes_.n_attributes(), "the matrix has another width");
-        check_scores(matrix, scores);
-        const std::size_t n_classes = trees_.n_classes();
+        check_scores(matrix, scores, trees_.shape.n_scores);
+        const std::size_t n_classes = trees_.shape.n_classes();
         check_offset(offset, matrix.shape(0), n_classes);
         std::vector<double> result(matrix.shape(0) * n_classes);
         {
@@ -223,11 +218,6 @@ class PredictorHandle {
     }
 
   private:
-    void check_scores(const Matrix& matrix, const ColumnMajor& scores) const {
-        require(matrix.shape(0) == scores.shape(0), "scores and matrix differ in length");
-        require(scores.shape(1) == trees_.n_scores, "scores has another width");
-    }
-
     RouteArrays routes_;
     Array<double> weight_;
     Models parameters_;

@@ -86,6 +86,15 @@ class Router {
     std::vector<Node> nodes_;
 };
 
+// How many log-odds a logistic model has, how many parameters each of them, and of which scores.
+struct ModelShape {
+    std::size_t n_states, width, n_scores;
+
+    std::size_t n_classes() const { return n_states == 1 ? 2 : n_states; }
+    // Whether each log-odds sees all scores, or those of its own class alone.
+    bool sees_all() const { return width == n_scores + 1; }
+};
+
 // Fitted trees, borrowed; their nodes stand one after the other. What they say is the sum of what
 // the nodes on a row's ways say, each times its weight.
 struct FittedTrees {
@@ -93,11 +102,7 @@ struct FittedTrees {
     std::span<const double> weight;       // one a node
     std::span<const double> parameters;   // n_nodes x n_states x width
     std::span<const std::int32_t> roots;  // the first node of each tree
-    std::size_t n_states, width, n_scores;
-
-    std::size_t n_classes() const { return n_states == 1 ? 2 : n_states; }
-    // Whether each log-odds sees all scores, or those of its own class alone.
-    bool sees_all() const { return width == n_scores + 1; }
+    ModelShape shape;
 };
 
 // New rows: encoded attributes; scores, and an offset or null, column by column.
@@ -115,6 +120,50 @@ struct NewRows {
     }
 };
 
+// What a logistic model says about a row: its log-odds, `block_rows` apart.
+inline void log_odds_of(const double* beta, const ModelShape& shape, const NewRows& rows,
+                        std::size_t row, double* F) {
+    const std::size_t stride = rows.table.n_rows;
+    const double* scores = rows.scores + row;
+    const std::size_t step = shape.sees_all() ? stride : stride * shape.n_states;
+    const std::size_t shift = shape.sees_all() ? 0 : stride;
+    for (std::size_t j = 0; j < shape.n_states; ++j) {
+        const double* x = scores + j * shift;
+        double sum = *beta++;
+        for (std::size_t k = 0; k + 1 < shape.width; ++k) sum += *beta++ * x[k * step];
+        if (rows.offset != nullptr) sum += rows.offset[j * stride + row];
+        F[j * block_rows] = sum;
+    }
+}
+
+// The log-odds of a block of rows, and their probabilities; columns are `block_rows` apart.
+struct BlockOdds {
+    explicit BlockOdds(std::size_t n_states)
+        : states(n_states),
+          F(n_states * block_rows),
+          p(std::max<std::size_t>(2, n_states) * block_rows) {
+        std::iota(states.begin(), states.end(), std::size_t{0});
+    }
+
+    void evaluate(std::size_t count) {
+        if (states.size() == 1) {
+            kernels().sigmoid(F.data(), p.data(), p.data() + block_rows, padded_rows(count));
+        } else {
+            kernels().softmax(F.data(), {states.data(), states.size()}, block_rows, p.data(),
+                              padded_rows(count));
+        }
+    }
+
+    // Adds the probabilities of row i, times a weight, to those of a row of the result.
+    void add(std::size_t i, double weight, double* row) const {
+        const std::size_t m = p.size() / block_rows;
+        for (std::size_t j = 0; j < m; ++j) row[j] += weight * p[j * block_rows + i];
+    }
+
+    std::vector<std::size_t> states;
+    std::vector<double> F, p;
+};
+
 class Predictor {
   public:
     explicit Predictor(const FittedTrees& trees) : trees_(trees), router_(trees.routes) {}
@@ -127,10 +176,10 @@ class Predictor {
 
     // probabilities: row-major, n_rows x n_classes.
     void probabilities(const NewRows& rows, double* probabilities) const {
-        const std::size_t m = trees_.n_classes();
+        const std::size_t m = trees_.shape.n_classes();
         const std::size_t n_rows = rows.table.n_rows;
         std::fill_n(probabilities, n_rows * m, 0.0);
-        Block block(trees_.n_states);
+        Block block(trees_.shape.n_states);
         StopCheck stop_check;
         for (std::size_t begin = 0; begin < n_rows; begin += block_rows) {
             stop_check.count(block_rows * trees_.roots.size());
@@ -138,14 +187,16 @@ class Predictor {
                 block.start(begin, std::min(block_rows, n_rows - begin), root);
                 // Each pass takes every row to the next node that counts for something.
                 while (advance(rows, block)) {
-                    for (const std::size_t i : block.at) log_odds(rows, block, i);
-                    block.evaluate();
+                    for (const std::size_t i : block.at) {
+                        const double* beta = trees_.parameters.data() + block.node[i] *
+                                                                            trees_.shape.n_states *
+                                                                            trees_.shape.width;
+                        log_odds_of(beta, trees_.shape, rows, begin + i, block.odds.F.data() + i);
+                    }
+                    block.odds.evaluate(block.at.back() + 1);
                     for (const std::size_t i : block.at) {
                         const double weight = trees_.weight[block.node[i]];
-                        double* row = probabilities + (begin + i) * m;
-                        for (std::size_t j = 0; j < m; ++j) {
-                            row[j] += weight * block.p[j * block_rows + i];
-                        }
+                        block.odds.add(i, weight, probabilities + (begin + i) * m);
                     }
                 }
             }
@@ -155,13 +206,7 @@ class Predictor {
   private:
     // Some rows on their way down a tree.
     struct Block {
-        explicit Block(std::size_t n_states)
-            : node(block_rows),
-              states(n_states),
-              F(n_states * block_rows),
-              p(std::max<std::size_t>(2, n_states) * block_rows) {
-            std::iota(states.begin(), states.end(), std::size_t{0});
-        }
+        explicit Block(std::size_t n_states) : node(block_rows), odds(n_states) {}
 
         void start(std::size_t first, std::size_t count, std::int32_t root) {
             begin = first;
@@ -171,44 +216,16 @@ class Predictor {
             std::fill(node.begin(), node.end(), static_cast<std::size_t>(root));
         }
 
-        void evaluate() {
-            const std::size_t padded = padded_rows(at.back() + 1);
-            if (states.size() == 1) {
-                kernels().sigmoid(F.data(), p.data(), p.data() + block_rows, padded);
-            } else {
-                kernels().softmax(F.data(), {states.data(), states.size()}, block_rows, p.data(),
-                                  padded);
-            }
-        }
-
         std::size_t begin = 0;
         bool started = false;
         std::vector<std::size_t> at;    // the rows that have not reached their end
         std::vector<std::size_t> node;  // where each is
-        std::vector<std::size_t> states;
-        std::vector<double> F, p;
+        BlockOdds odds;
     };
 
     std::size_t next(std::size_t node, const NewRows& rows, std::size_t row) const {
         return router_.child(node,
                              rows.value(row, static_cast<std::size_t>(router_.attribute(node))));
-    }
-
-    // What the node model says about a row of the block.
-    void log_odds(const NewRows& rows, Block& block, std::size_t i) const {
-        const std::size_t stride = rows.table.n_rows;
-        const std::size_t n_states = trees_.n_states;
-        const double* beta = trees_.parameters.data() + block.node[i] * n_states * trees_.width;
-        const double* scores = rows.scores + block.begin + i;
-        const std::size_t step = trees_.sees_all() ? stride : stride * n_states;
-        const std::size_t shift = trees_.sees_all() ? 0 : stride;
-        for (std::size_t j = 0; j < n_states; ++j) {
-            const double* x = scores + j * shift;
-            double sum = *beta++;
-            for (std::size_t k = 0; k + 1 < trees_.width; ++k) sum += *beta++ * x[k * step];
-            if (rows.offset != nullptr) sum += rows.offset[j * stride + block.begin + i];
-            block.F[j * block_rows + i] = sum;
-        }
     }
 
     // Takes the rows to their next nodes that count; those that have none are done. False if all

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._fitted.model import ONLY_MISSING, FittedModel
+from ..._fitted.trees import ONLY_MISSING, Trees
 from ..._inputs.arrays import Indices
 from ..._inputs.attributes import Attribute
 from ..._inputs.tables import Categories
@@ -44,7 +44,7 @@ class Split:
         return cls(column, bounds, children, children.index(missing))
 
 
-def split_of(model: FittedModel, node: int, attribute: Attribute | None, column: int) -> Split:
+def split_of(model: Trees, node: int, attribute: Attribute | None, column: int) -> Split:
     """Return the split of a node, by an attribute or, if there is none, by a score."""
     missing = int(model.missing[node])
     categories = attribute.categories if attribute is not None else None

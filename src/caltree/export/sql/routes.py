@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._fitted.model import ONLY_MISSING, FittedModel
+from ..._fitted.trees import ONLY_MISSING, Trees
 from ..._inputs.attributes import Attribute
 from .dialects import LARGEST_EXACT, Dialect
 
@@ -18,7 +18,7 @@ class Routes:
     """The splits of trees as conditions on columns and, in a forest, on scores, too."""
 
     def __init__(
-        self, dialect: Dialect, model: FittedModel, columns: Sequence[str], scores: Sequence[str]
+        self, dialect: Dialect, model: Trees, columns: Sequence[str], scores: Sequence[str]
     ) -> None:
         self.dialect = dialect
         self.model = model
@@ -72,7 +72,7 @@ class LeafRoutes:
     `leaf` has the name of that number for every node, in the tree it belongs to.
     """
 
-    def __init__(self, dialect: Dialect, model: FittedModel, leaf: Sequence[str]) -> None:
+    def __init__(self, dialect: Dialect, model: Trees, leaf: Sequence[str]) -> None:
         self.dialect = dialect
         self.model = model
         self.leaf = leaf
@@ -89,7 +89,7 @@ class LeafRoutes:
         return f"{self.leaf[node]} BETWEEN {first} AND {last}"
 
 
-def leaf_numbers(model: FittedModel) -> tuple[list[int], list[int]]:
+def leaf_numbers(model: Trees) -> tuple[list[int], list[int]]:
     """Number the leaves of each tree from left to right: the first and last below every node."""
     leaves = model.sum_over_leaves(model.attribute < 0).astype(int)
     begins = np.zeros(len(leaves), dtype=int)

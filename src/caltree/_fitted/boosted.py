@@ -1,0 +1,131 @@
+"""Boosted trees and the curve they start from as plain arrays; prediction and JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .. import _core
+from .._inputs.arrays import Floats, Indices
+from .._inputs.attributes import Attributes
+from .trees import (
+    LARGEST_PARAMETER,
+    OTHERS,
+    STRUCTURE,
+    WEIGHT_ROUNDING,
+    ArrayTypes,
+    Trees,
+)
+
+_OWN: ArrayTypes = {"state": (np.int32, 1), "parameters": (np.float64, 2)}
+
+
+@dataclass(frozen=True, eq=False)
+class BoostedModel(Trees):
+    """A curve for all rows, and trees whose leaves add to its log-odds.
+
+    The probabilities are `curve_weight` times those of the curve, plus `boosted_weight` times those
+    of the curve's log-odds with what the leaves of all trees add. Every split has two children, and
+    its gain is that of the training rows, of which `n_rows` is the number. The other arrays of the
+    structure are those of `Trees`. A model without boosted trees has one tree, a leaf of value 0.
+
+    Parameters
+    ----------
+    value : ndarray of float64
+        One a node: what a leaf adds to a log-odds; 0 where a node is split.
+    state : ndarray of int32
+        One a tree: the log-odds that its leaves add to.
+    parameters : ndarray of shape (n_states, width)
+        The curve: intercept and slopes of each log-odds, as those of a node of `FittedModel`.
+    curve_weight : float
+        The weight of the curve alone.
+    boosted_weight : float
+        The weight of the curve and the trees. What both weights lack of 1 is the weight of the
+        uncalibrated probabilities.
+    """
+
+    value: Floats
+    state: Indices
+    parameters: Floats
+    curve_weight: float
+    boosted_weight: float
+
+    PER_NODE: ClassVar[ArrayTypes] = {**STRUCTURE, "value": (np.float64, 1)}
+    ARRAYS: ClassVar[ArrayTypes] = {**PER_NODE, **OTHERS, **_OWN}
+    NUMBERS: ClassVar[tuple[str, ...]] = ("curve_weight", "boosted_weight")
+
+    @property
+    def shape_of_model(self) -> tuple[int, int]:
+        """Number of log-odds, and of parameters of each, of the curve."""
+        return int(self.parameters.shape[0]), int(self.parameters.shape[1])
+
+    def probabilities(self, matrix: Floats, scores: Floats, offset: Floats | None = None) -> Floats:
+        """Return the weighted sum of what the curve says, with and without the trees."""
+        return self._predictor.probabilities(matrix, scores, offset if self.offset else None)
+
+    @property
+    def uncalibrated_weight(self) -> float:
+        """The weight of the uncalibrated probabilities."""
+        rest = 1.0 - self.curve_weight - self.boosted_weight
+        return rest if rest > WEIGHT_ROUNDING else 0.0
+
+    @property
+    def weight_below(self) -> Floats:
+        """The weight of what is below every node: of all trees the same."""
+        return np.full(self.n_nodes, self.boosted_weight)
+
+    @cached_property
+    def _predictor(self) -> _core.BoostedPredictor:
+        return _core.BoostedPredictor(
+            self.attribute,
+            self.threshold,
+            self.first_child,
+            self.n_children,
+            self.missing,
+            self.table,
+            self.branches,
+            self.attributes.n_categories,
+            self.value,
+            self.roots,
+            self.state,
+            self.parameters,
+            self.n_scores,
+            self.curve_weight,
+            self.boosted_weight,
+        )
+
+    def _check_shapes(self) -> None:
+        super()._check_shapes()
+        if np.abs(self.parameters).max() > LARGEST_PARAMETER:
+            raise ValueError("a stored model has parameters beyond any that fitting can give")
+        if np.abs(self.value).max() > LARGEST_PARAMETER:
+            raise ValueError("a stored model has values beyond any that fitting can give")
+        if len(self.state) != self.n_trees:
+            raise ValueError(
+                f"a stored model has {self.n_trees} trees, but {len(self.state)} entries in state"
+            )
+        if self.state.min() < 0 or self.state.max() >= self.n_states:
+            raise ValueError("a stored model has trees that add to a log-odds it lacks")
+        if (self.n_children[self.attribute >= 0] != 2).any():
+            raise ValueError("a stored model has boosted trees whose splits have not two children")
+
+    def _check_weights(self) -> None:
+        weights = (self.curve_weight, self.boosted_weight)
+        if min(weights) < 0.0 or sum(weights) > 1.0 + WEIGHT_ROUNDING:
+            raise ValueError(
+                "curve_weight and boosted_weight of a stored model must not be negative, nor more "
+                "than 1 together"
+            )
+
+
+def one_leaf(attributes: Attributes) -> dict[str, Any]:
+    """Return the arrays of a tree that adds nothing."""
+    arrays: dict[str, Any] = {
+        name: np.zeros(1, dtype=dtype) for name, (dtype, _) in BoostedModel.PER_NODE.items()
+    }
+    for name in ("attribute", "first_child", "table"):
+        arrays[name][0] = -1
+    return {**arrays, "attributes": attributes, "branches": np.empty(0, dtype=np.int32)}

@@ -1,0 +1,320 @@
+"""Boosted trees that start from a curve: grown by LightGBM, as far as held-out rows advise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from .._fitted.boosted import BoostedModel, one_leaf
+from .._fitted.selection import GLOBAL, UNCALIBRATED, Selection
+from .._inputs.arrays import Floats
+from .._inputs.folds import Fold, Rows, make_folds, random_generator
+from .._inputs.scores import is_offset
+from .._running import progress
+from .._running.threads import count_threads
+from .averaging import best_weights
+from .curves import fit_correction
+from .dataset import Dataset
+from .do_no_harm import leave_uncalibrated_if_in_doubt, make_selection
+from .held_out import HeldOutRows
+from .lightgbm_trees import TreeArrays, read_trees
+from .losses import mean_loss, row_losses
+from .settings import AVERAGING, GROWING, JUDGING
+
+# How trees are grown.
+PARAMETERS = {
+    "learning_rate": 0.1,
+    "num_leaves": 31,
+    "min_data_in_leaf": 20,
+    "max_bin": 255,
+    "feature_pre_filter": False,
+}
+MOST_ROUNDS = 1000
+PATIENCE = 20
+"""Rounds without improvement on held-out rows, after which no more are boosted."""
+CURVE_PENALTY = 0.05
+"""How strongly the curve is held at the temperature; see `CalibrationTree`."""
+
+N_FOLDS = 5
+MANY_ROWS = 50_000
+"""From so many rows on, one fold is held out instead of each in turn."""
+REFITS = True
+"""Whether trees are then grown once more, on all rows, with so many more rounds."""
+ROUNDS_OF_REFIT = 1.25
+
+BOOSTED = "boosted"
+
+
+@dataclass(frozen=True)
+class BoostingSettings:
+    """How trees are boosted and averaged; see `CalibrationBoosting`."""
+
+    scoring: str
+    do_no_harm: bool
+    monotone: bool
+    random_state: Any
+
+
+def import_lightgbm() -> Any:
+    """Return the module, or say how to install it."""
+    try:
+        import lightgbm
+    except ImportError as error:
+        raise ImportError(
+            "CalibrationBoosting is fitted by LightGBM, which cannot be imported "
+            f'({error}); install it: pip install "caltree[boosting]". A fitted one needs it no more'
+        ) from error
+    return lightgbm
+
+
+def fit_boosting(
+    dataset: Dataset, settings: BoostingSettings, n_jobs: int | None
+) -> tuple[BoostedModel, Selection]:
+    """Boost trees from a curve, and average both and the uncalibrated probabilities.
+
+    Each fold's trees stop where its held-out rows lose least. The held-out rows decide on the
+    weights. With a few rows the trees of all folds are averaged, each as far as it goes.
+    """
+    booster = _Booster(dataset, settings, count_threads(n_jobs))
+    folds = _make_folds(dataset, settings.random_state)
+    n_parts = len(folds) + 1
+    with progress.stage(GROWING) as growing:
+        grown = []
+        for number, fold in enumerate(folds):
+            grown.append(booster.boost_fold(fold, partial(_tell, growing, number, n_parts)))
+            growing.say(f"boosted {grown[-1].rounds} rounds of fold {number + 1} of {len(folds)}")
+        curve = booster.fit_curve(_all_rows(dataset))
+        trees = booster.final_trees(grown, curve, partial(_tell, growing, len(folds), n_parts))
+    with progress.stage(JUDGING + AVERAGING) as averaging:
+        held_out = _predict_held_out(dataset, settings, folds, grown)
+        weights, selection = _choose_weights(held_out)
+        averaging.say(f"averaged {len(weights)} candidates (chosen: {selection.chosen})")
+    return make_model(dataset, curve, trees, *weights[-2:].tolist()), selection
+
+
+def make_model(
+    dataset: Dataset, curve: Floats, trees: TreeArrays, curve_weight: float, boosted_weight: float
+) -> BoostedModel:
+    """Put a curve and trees together; trees of no weight are left out."""
+    if boosted_weight > 0.0 and trees.trees:
+        arrays = {"attributes": dataset.attributes, **trees.joined()}
+    else:
+        # Without trees, the curve is all there is.
+        curve_weight, boosted_weight = curve_weight + boosted_weight, 0.0
+        zero = np.zeros(1, dtype=np.int32)
+        arrays = {**one_leaf(dataset.attributes), "roots": zero, "state": zero}
+    return BoostedModel(
+        **arrays,
+        parameters=curve,
+        curve_weight=curve_weight,
+        boosted_weight=boosted_weight,
+        n_scores=int(dataset.scores.shape[1]),
+        offset=dataset.offset is not None and not _adds_score(dataset),
+    )
+
+
+@dataclass(frozen=True)
+class _Grown:
+    """The curve and the trees of a fold's training rows."""
+
+    curve: Floats
+    trees: TreeArrays
+    rounds: int
+
+
+class _Booster:
+    """Boosts trees on some of the rows."""
+
+    def __init__(self, dataset: Dataset, settings: BoostingSettings, n_threads: int) -> None:
+        self._lightgbm = import_lightgbm()
+        self._data = dataset
+        self._settings = settings
+        self._parameters = _parameters(dataset, settings, n_threads)
+
+    @cached_property
+    def _columns(self) -> Any:
+        """All rows in the bins of LightGBM: attributes, and the scores without their bends."""
+        data = self._data
+        plain = data.scores[:, : data.n_plain_scores]
+        nominal = np.flatnonzero(data.attributes.n_categories > 0).tolist()
+        return self._lightgbm.Dataset(
+            np.hstack([data.matrix, plain]),
+            label=data.labels,
+            weight=data.weights,
+            categorical_feature=nominal,
+            params=self._parameters,
+            free_raw_data=False,
+        ).construct()
+
+    def fit_curve(self, rows: Rows) -> Floats:
+        """Fit the curve to some rows: intercept and slopes of each log-odds."""
+        data = self._data
+        parameters = fit_correction(
+            _columns_of(data.scores, rows),
+            None if data.offset is None else _columns_of(data.offset, rows),
+            data.labels[rows],
+            data.n_classes,
+            None if data.weights is None else data.weights[rows],
+            CURVE_PENALTY,
+            rising=self._settings.monotone,
+        )
+        if _adds_score(data):
+            # The first score is the log-odds that is corrected: a slope of 1 adds it.
+            parameters[:, 1] += 1.0
+        return parameters
+
+    def boost_fold(self, fold: Fold, tell: Callable[[float], None]) -> _Grown:
+        """Boost on the training rows of a fold, until its held-out rows lose no less."""
+        train, test = (np.sort(rows) for rows in fold)
+        curve = self.fit_curve(train)
+        trained, judged = (self._subset(rows, curve) for rows in (train, test))
+        stop = self._lightgbm.early_stopping(PATIENCE, verbose=False)
+        booster = self._train(trained, MOST_ROUNDS, tell, callbacks=[stop], valid_sets=[judged])
+        rounds = booster.best_iteration
+        return _Grown(curve, self._read(booster, rounds), rounds)
+
+    def final_trees(
+        self, grown: Sequence[_Grown], curve: Floats, tell: Callable[[float], None]
+    ) -> TreeArrays:
+        """Return the trees that predict: the average of the folds', or others on all rows."""
+        if REFITS and len(grown) == 1:
+            rounds = math.ceil(ROUNDS_OF_REFIT * grown[0].rounds)
+            whole = self._subset(_all_rows(self._data), curve)
+            return self._read(self._train(whole, rounds, tell), rounds)
+        trees = TreeArrays([], [])
+        for each in grown:
+            trees = trees + each.trees.scaled(1.0 / len(grown))
+        return trees
+
+    def _subset(self, rows: Rows, curve: Floats) -> Any:
+        """Return some rows, whose log-odds start at the curve's."""
+        subset = self._columns.subset(rows.astype(np.int32)).construct()
+        start = curve_log_odds(self._data, curve, rows)
+        return subset.set_init_score(start[:, 0] if start.shape[1] == 1 else start)
+
+    def _train(self, rows: Any, rounds: int, tell: Callable[[float], None], **others: Any) -> Any:
+        callbacks = [lambda state: tell(state.iteration / rounds), *others.pop("callbacks", [])]
+        return self._lightgbm.train(
+            self._parameters,
+            rows,
+            num_boost_round=rounds,
+            feval=partial(_loss, scoring=self._settings.scoring),
+            callbacks=callbacks,
+            **others,
+        )
+
+    def _read(self, booster: Any, rounds: int) -> TreeArrays:
+        text = booster.model_to_string(num_iteration=rounds)
+        return read_trees(text, self._data.attributes, self._data.n_states)
+
+
+def curve_log_odds(dataset: Dataset, curve: Floats, rows: Rows) -> Floats:
+    """Return what a curve says about some rows, a column a log-odds."""
+    model = make_model(dataset, curve, TreeArrays([], []), 1.0, 0.0)
+    linear = np.tile(curve[:, 0], (len(rows), 1))
+    for number, seen in enumerate(model.seen_scores.T, start=1):
+        linear += dataset.scores[np.ix_(rows, seen)] * curve[:, number]
+    if model.offset and dataset.offset is not None:
+        linear += dataset.offset[rows]
+    return linear
+
+
+def _parameters(dataset: Dataset, settings: BoostingSettings, n_threads: int) -> dict[str, Any]:
+    """Return the parameters of LightGBM, of which threads change no result."""
+    is_binary = dataset.n_classes == 2
+    found: dict[str, Any] = {
+        **PARAMETERS,
+        "objective": "binary" if is_binary else "multiclass",
+        "num_class": 1 if is_binary else dataset.n_classes,
+        "metric": "None",
+        "num_threads": n_threads,
+        "deterministic": True,
+        "force_col_wise": True,
+        "seed": _seed(settings.random_state),
+        "verbosity": -1,
+    }
+    if settings.monotone:
+        found["monotone_constraints"] = [0] * dataset.matrix.shape[1] + [1]
+    return found
+
+
+def _seed(random_state: Any) -> int:
+    return 0 if random_state is None else int(random_generator(random_state).randint(2**31))
+
+
+def _make_folds(dataset: Dataset, random_state: Any) -> list[Fold]:
+    """Return the folds to hold out, of rows or of whole groups."""
+    n_rows, groups = len(dataset.labels), dataset.groups
+    n_units = n_rows if groups is None else int(groups.max()) + 1
+    folds = make_folds(min(N_FOLDS, n_units), dataset.labels, None, random_state, groups)
+    return folds[:1] if n_rows >= MANY_ROWS else folds
+
+
+def _predict_held_out(
+    dataset: Dataset, settings: BoostingSettings, folds: Sequence[Fold], grown: Sequence[_Grown]
+) -> HeldOutRows:
+    """Return what each fold's curve and trees say about the rows that it held out."""
+    rows = np.concatenate([test for _, test in folds])
+    known = dataset.uncalibrated if settings.do_no_harm else None
+    found = [] if known is None else [known[rows]]
+    for weights in ((1.0, 0.0), (0.0, 1.0)):
+        parts = [
+            _predict(dataset, make_model(dataset, each.curve, each.trees, *weights), test)
+            for each, (_, test) in zip(grown, folds, strict=True)
+        ]
+        found.append(np.concatenate(parts))
+    names = (GLOBAL, BOOSTED)
+    return HeldOutRows(
+        names=names if known is None else (UNCALIBRATED, *names),
+        probabilities=np.array(found),
+        labels=dataset.labels[rows],
+        weights=None if dataset.weights is None else dataset.weights[rows],
+        scoring=settings.scoring,
+        has_uncalibrated=known is not None,
+        groups=None if dataset.groups is None else dataset.groups[rows],
+    )
+
+
+def _predict(dataset: Dataset, model: BoostedModel, rows: Rows) -> Floats:
+    offset = None if dataset.offset is None else _columns_of(dataset.offset, rows)
+    return model.probabilities(dataset.matrix[rows], _columns_of(dataset.scores, rows), offset)
+
+
+def _choose_weights(held_out: HeldOutRows) -> tuple[Floats, Selection]:
+    """Return the weights of the candidates, and why."""
+    best = chosen = best_weights(held_out)
+    if held_out.has_uncalibrated:
+        curve = np.eye(len(held_out))[1]
+        chosen = leave_uncalibrated_if_in_doubt(held_out, [best, curve])
+    return chosen, make_selection(held_out, best, chosen)
+
+
+def _loss(predicted: Floats, rows: Any, *, scoring: str) -> tuple[str, float, bool]:
+    """Return the loss of rows whose probabilities LightGBM predicts; lower is better."""
+    probabilities = predicted
+    if predicted.ndim == 1:
+        probabilities = np.column_stack([1.0 - predicted, predicted])
+    losses = row_losses(probabilities, rows.get_label().astype(np.intp), scoring)
+    return scoring, mean_loss(losses, rows.get_weight(), scoring), False
+
+
+def _tell(growing: progress.Stage, number: int, n_parts: int, part: float) -> None:
+    growing.reach((number + part) / n_parts)
+
+
+def _adds_score(dataset: Dataset) -> bool:
+    """Whether the curve adds the score that it corrects by a slope, and needs no offset."""
+    return dataset.offset is not None and is_offset(dataset.n_classes, dataset.scores.shape[1])
+
+
+def _columns_of(values: Floats, rows: Rows) -> Floats:
+    return np.asfortranarray(values[rows])
+
+
+def _all_rows(dataset: Dataset) -> Rows:
+    return np.arange(len(dataset.labels), dtype=np.uint32)

@@ -1,0 +1,187 @@
+"""`CalibrationBoosting`: a curve for all rows, and boosted trees that correct it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from ._base import FittedRows, take_fingerprint
+from ._fitted.boosted import BoostedModel
+from ._fitted.selection import SCORINGS
+from ._inputs.folds import random_generator
+from ._inputs.parameters import (
+    check_choice,
+    check_flag,
+    check_jobs,
+    check_monotone,
+    check_verbose,
+)
+from ._inputs.scores import SCORE_TYPES, resolve_monotone
+from ._inputs.training_rows import TrainingRows
+from ._model_base import AttributeCalibrator
+from ._training.boosting import BoostingSettings, fit_boosting, import_lightgbm
+from ._training.thresholds import round_thresholds
+
+
+class CalibrationBoosting(AttributeCalibrator):
+    """A curve for all rows, and boosted trees that correct it where attributes tell more.
+
+    The curve is the model of a `CalibrationTree`'s root. LightGBM boosts trees from there, which
+    split on attributes and scores, and stops where held-out rows lose least. These rows also decide
+    on the weights of the boosted trees, of the curve alone, and of the uncalibrated probabilities.
+    Fitting needs LightGBM: ``pip install "caltree[boosting]"``. A fitted one does not.
+
+    Parameters
+    ----------
+    scoring : {"rmse", "log_loss"}, default="rmse"
+        The loss by which everything is chosen.
+    monotone : bool or "auto", default="auto"
+        A higher score never gives a lower probability to rows of the same attributes. "auto" is
+        True for one score of two classes, of which alone it can be said.
+    do_no_harm : bool, default=True
+        Leave the scores uncalibrated unless held-out rows show that calibration helps: by the
+        squared error, and by two standard errors of the log loss, or by three if the classifier
+        makes fewer than 30 mistakes. If it helps, give the uncalibrated probabilities the largest
+        weight that costs no more than half of one. Margins, which are no probabilities, are always
+        calibrated.
+    score_type : {"auto", "probability", "logit", "margin"}, default="auto"
+        Probabilities are turned into log-odds, logits and margins enter as they are. "auto" takes
+        scores for probabilities if they all lie in [0, 1] and those of a row sum to 1, for margins
+        if many do not, and refuses what could be either.
+    pos_label : label, optional
+        The class that a single column of scores is the score of. By default it is the class that
+        the column is named after, such as ``p_yes``, or else ``classes_[1]``.
+    categorical_features : list of names or indices, or boolean mask, optional
+        Columns to treat as nominal whatever their type. Columns of strings, booleans and
+        categories always are.
+    drop_identifiers : bool, default=True
+        Leave out, with a warning, attributes that look like identifiers: strings or categories of
+        which nine in ten rows have one of their own, whole numbers that are all different though
+        they lie close together, as row numbers do, and nearly all different ones of a column
+        called an id. Those of `categorical_features` are kept.
+    random_state : int, RandomState instance or None, default=None
+        Shuffles the rows before they are dealt into folds, and is LightGBM's seed. None does not
+        shuffle. The same number gives the same trees.
+    n_jobs : int, optional
+        Threads to use; the result does not depend on it.
+    verbose : int, default=0
+        1 prints one line a stage of `fit`, with the time it took; the result does not depend on
+        it.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The labels, sorted; the columns of `predict_proba`.
+    n_features_in_ : int
+        The number of attributes.
+    feature_names_in_ : ndarray of str
+        The names of the attributes, if `X` had names.
+    score_type_ : str
+        The kind that the scores were taken for.
+    n_scores_ : int
+        The number of columns of the scores.
+    pos_label_ : label or None
+        The class that a single column of scores was taken for; None of several columns.
+    selection_ : Selection
+        The candidates that probabilities are averaged over ("uncalibrated", "global" for the curve
+        and "boosted"), the held-out loss and the weight of each, and what was chosen.
+    feature_importances_ : ndarray
+        The share of every attribute in what splits on attributes gained on the training rows. All
+        0 if no boosted trees are used.
+    model_ : BoostedModel
+        The curve and the trees as plain arrays.
+    fingerprint_ : Fingerprint
+        Hashes of a few training rows, by which a report knows them again.
+    made_ : Made
+        The version of caltree, the number of rows and, once stored, the time.
+
+    See Also
+    --------
+    CalibrationForest : Many trees of logistic models, averaged: without LightGBM.
+    CalibrationTree : One tree, which can be read.
+
+    Notes
+    -----
+    With fewer than 50,000 rows, each of five folds is held out in turn, and the trees of all five
+    are averaged. With more, one fifth is held out, and the trees are grown once more on all rows.
+
+    A category that was not seen in training goes where the most frequent one goes. A missing
+    value of a number goes the way that was best for the missing values in training; where a split
+    had none, it goes with most rows. Categories that are missing go with those that a split does
+    not single out.
+
+    Weights count in the curve, in the gains and values of the trees and in all losses. They do not
+    count in LightGBM's smallest number of rows of a leaf, nor in its bins, so that a row of weight
+    2 is nearly but not exactly two rows.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.model_selection import cross_val_predict
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from caltree import CalibrationBoosting
+    >>> from caltree.metrics import rmse
+    >>> X, y = make_classification(4000, n_informative=5, n_clusters_per_class=4, random_state=0)
+    >>> scores = cross_val_predict(GaussianNB(), X, y, method="predict_proba")
+    >>> boosting = CalibrationBoosting().fit(X[:2000], y[:2000], scores=scores[:2000])
+    >>> calibrated = boosting.predict_proba(X[2000:], scores=scores[2000:])
+    >>> rmse(y[2000:], scores[2000:]) > 1.1 * rmse(y[2000:], calibrated)
+    True
+    """
+
+    title = "Calibration boosting"
+    model_: BoostedModel
+    _model_type = BoostedModel
+
+    def __init__(
+        self,
+        *,
+        scoring: Literal["rmse", "log_loss"] = "rmse",
+        monotone: bool | Literal["auto"] = "auto",
+        do_no_harm: bool = True,
+        score_type: Literal["auto", "probability", "logit", "margin"] = "auto",
+        pos_label: Any = None,
+        categorical_features: Any = None,
+        drop_identifiers: bool = True,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.scoring = scoring
+        self.monotone = monotone
+        self.do_no_harm = do_no_harm
+        self.score_type = score_type
+        self.pos_label = pos_label
+        self.categorical_features = categorical_features
+        self.drop_identifiers = drop_identifiers
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _fit(self, X: Any, rows: TrainingRows) -> None:
+        import_lightgbm()
+        settings = BoostingSettings(
+            scoring=self.scoring,
+            do_no_harm=bool(self.do_no_harm),
+            monotone=resolve_monotone(self.monotone, rows.kind, rows.scores.shape[1]),
+            random_state=self.random_state,
+        )
+        dataset = self._make_dataset(X, rows, self.categorical_features)
+        if dataset.groups is not None and dataset.groups.max() == 0:
+            raise ValueError(
+                "groups has 1 group, but boosting needs at least 2, since trees are judged by "
+                "groups they have not seen; leave groups out"
+            )
+        fitted, selection = fit_boosting(dataset, settings, self.n_jobs)
+        model = round_thresholds(fitted, dataset.matrix, dataset.scores, rows.kind)
+        fitted_rows = FittedRows.of(rows, take_fingerprint(rows, dataset.matrix))
+        self._set_fitted(model, selection, fitted_rows)
+
+    def _check_parameters(self) -> None:
+        check_choice("scoring", self.scoring, SCORINGS)
+        check_monotone(self.monotone)
+        check_flag("do_no_harm", self.do_no_harm)
+        check_choice("score_type", self.score_type, SCORE_TYPES)
+        check_flag("drop_identifiers", self.drop_identifiers)
+        check_jobs(self.n_jobs)
+        check_verbose(self.verbose)
+        random_generator(self.random_state)
