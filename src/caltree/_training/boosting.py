@@ -40,6 +40,9 @@ PATIENCE = 20
 CURVE_PENALTY = 0.05
 """How strongly the curve is held at the temperature; see `CalibrationTree`."""
 
+ROWS_A_THREAD = 10_000
+"""With fewer rows a thread waits for the others longer than it works."""
+
 N_FOLDS = 5
 MANY_ROWS = 50_000
 """From so many rows on, one fold is held out instead of each in turn."""
@@ -88,8 +91,7 @@ def fit_boosting(
         for number, fold in enumerate(folds):
             grown.append(booster.boost_fold(fold, partial(_tell, growing, number, n_parts)))
             growing.say(f"boosted {grown[-1].rounds} rounds of fold {number + 1} of {len(folds)}")
-        curve = booster.fit_curve(_all_rows(dataset))
-        trees = booster.final_trees(grown, curve, partial(_tell, growing, len(folds), n_parts))
+        curve, trees = booster.finish(grown, partial(_tell, growing, len(folds), n_parts))
     with progress.stage(JUDGING + AVERAGING) as averaging:
         held_out = _predict_held_out(dataset, settings, folds, grown)
         weights, selection = _choose_weights(held_out)
@@ -178,18 +180,23 @@ class _Booster:
         rounds = booster.best_iteration
         return _Grown(curve, self._read(booster, rounds), rounds)
 
-    def final_trees(
-        self, grown: Sequence[_Grown], curve: Floats, tell: Callable[[float], None]
-    ) -> TreeArrays:
-        """Return the trees that predict: the average of the folds', or others on all rows."""
+    def finish(
+        self, grown: Sequence[_Grown], tell: Callable[[float], None]
+    ) -> tuple[Floats, TreeArrays]:
+        """Return the curve and the trees that predict: the folds' average, or others on all rows.
+
+        Each fold's trees correct that fold's curve, and together they correct the average curve.
+        """
         if REFITS and len(grown) == 1:
-            rounds = math.ceil(ROUNDS_OF_REFIT * grown[0].rounds)
-            whole = self._subset(_all_rows(self._data), curve)
-            return self._read(self._train(whole, rounds, tell), rounds)
+            rows, rounds = _all_rows(self._data), math.ceil(ROUNDS_OF_REFIT * grown[0].rounds)
+            curve = self.fit_curve(rows)
+            booster = self._train(self._subset(rows, curve), rounds, tell)
+            return curve, self._read(booster, rounds)
+        curve = np.mean([each.curve for each in grown], axis=0)
         trees = TreeArrays([], [])
         for each in grown:
             trees = trees + each.trees.scaled(1.0 / len(grown))
-        return trees
+        return curve, trees
 
     def _subset(self, rows: Rows, curve: Floats) -> Any:
         """Return some rows, whose log-odds start at the curve's."""
@@ -232,7 +239,7 @@ def _parameters(dataset: Dataset, settings: BoostingSettings, n_threads: int) ->
         "objective": "binary" if is_binary else "multiclass",
         "num_class": 1 if is_binary else dataset.n_classes,
         "metric": "None",
-        "num_threads": n_threads,
+        "num_threads": max(1, min(n_threads, len(dataset.labels) // ROWS_A_THREAD)),
         "deterministic": True,
         "force_col_wise": True,
         "seed": _seed(settings.random_state),
