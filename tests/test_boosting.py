@@ -12,7 +12,7 @@ from scipy.special import expit, logit, softmax
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from caltree import CalibratedClassifier, CalibrationBoosting, CalibrationTree
+from caltree import CalibratedClassifier, CalibrationBoosting
 from caltree._training import boosting as training
 from caltree.metrics import log_loss, rmse
 

@@ -17,6 +17,7 @@
 #include "published/model_fitter.hpp"
 #include "shrunken/grower.hpp"
 #include "tree/predict.hpp"
+#include "tree/predict_boosted.hpp"
 
 using namespace caltree;
 
@@ -122,10 +123,13 @@ void check_prediction(const Rows& rows) {
     const std::vector<std::int32_t> leaf{-1}, none{0}, root{0}, numeric{0};
     const std::vector<double> threshold{0.0}, weight{1.0}, parameters{0.0, 1.0};
     const Routes routes{leaf, threshold, none, none, none, {}, numeric};
-    const FittedTrees trees{routes, weight, parameters, root, 1, 2, 1};
+    const FittedTrees trees{routes, weight, parameters, root, {1, 2, 1}};
     const NewRows given{{rows.matrix.data(), n_rows, 1, 1, 1}, rows.scores.data()};
     std::vector<double> found(2 * n_rows);
     check_stops("predict", 1, [&] { Predictor(trees).probabilities(given, found.data()); });
+    const BoostedTrees boosted{routes, weight, root, root, parameters, {1, 2, 1}, 0.0, 1.0};
+    check_stops("boosted", 1,
+                [&] { BoostedPredictor(boosted).probabilities(given, found.data()); });
 }
 
 void check_histograms(const Rows& rows) {
