@@ -1,4 +1,4 @@
-// Predicts with a tree, a forest or a curve that caltree has saved, in browsers and in Node.
+// Predicts with trees or a curve that caltree has saved, in browsers and in Node.
 const SMALLEST = 2 ** -53, FARTHEST = Math.log(2 ** 53 - 1);
 const clip = (x, low, high) => Math.min(Math.max(x, low), high);
 const finite = (s) => clip(s, -1e100, 1e100), logOdds = (p) => Math.log(p / (1 - p));
@@ -70,13 +70,19 @@ export function load(stored) {
     const raw = uncalibrated(scores, m, type), x = regressors(seen, m, type, published);
     const odds = m > 2 ? raw.map(logarithm) : [0, clippedLogOdds(raw[1])]; // uncalibrated
     const known = columns.map((c, i) => encoded(Array.isArray(row) ? row[i] : row[c.name], c));
-    const nodes = roots.flatMap((root) => way(root, [...known, ...x]));
+    const ways = roots.map((root) => way(root, [...known, ...x])), nodes = ways.flat();
     const score = (j, k, n) => (n === x.length ? x[k] : x[k * m + j]); // all, or those of class j
     const line = ([first, ...slopes], j) => slopes.reduce(
       (F, slope, k, { length }) => F + slope * score(j, k, length), first);
-    const F = nodes.map((node) => oneAClass(parameters[node].map(line)));
-    const said = F.map((f) => softmax(model.offset ? f.map((each, j) => each + odds[j]) : f));
-    const weights = nodes.map((node) => model.weight[node]), rest = 1 - sum(weights);
+    const F = (lines) => oneAClass(lines.map(line)).map((f, j) => (model.offset ? f + odds[j] : f));
+    function boosted() { // the curve, and with it what the leaves add to each log-odds
+      const curve = F(parameters), added = curve.slice(), first = m > 2 ? 0 : 1;
+      ways.forEach((nodes, t) => { added[first + model.state[t]] += model.value[nodes.at(-1)]; });
+      return [[curve, added].map((f) => softmax(f)), [model.curve_weight, model.boosted_weight]];
+    }
+    const [said, weights] = model.value ? boosted()
+      : [nodes.map((v) => softmax(F(parameters[v]))), nodes.map((v) => model.weight[v])];
+    const rest = 1 - sum(weights);
     const together = (j) => sum(weights.map((weight, i) => weight * said[i][j]));
     return raw.map((p, j) => clip(together(j) + (rest > 1e-9 ? rest * p : 0), 0, 1));
   } };

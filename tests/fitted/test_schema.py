@@ -16,6 +16,7 @@ from sklearn.model_selection import KFold
 
 from caltree import (
     BetaScaling,
+    CalibrationBoosting,
     CalibrationForest,
     CalibrationTree,
     IdentityCalibrator,
@@ -26,6 +27,7 @@ from caltree import (
     cli,
 )
 
+from ..support.boosting_cases import make_rows as boosting_rows
 from ..support.forests import calibrated_rows, few
 from ..support.markdown import assert_prints_what_is_shown
 from ..support.trees import boosted_tree, fixed_tree, make_frame, make_rows
@@ -55,6 +57,11 @@ def assert_valid(calibrator):
 def rows(n_classes=2, n_classifiers=1):
     X, y, scores = make_rows(240, n_classes=n_classes)
     return X, y, np.hstack([scores] * n_classifiers)
+
+
+def larger():
+    """Enough rows for splits of a boosted tree."""
+    return boosting_rows(800)
 
 
 def margins(n_classes=2):
@@ -131,6 +138,19 @@ CASES = {
     "forest, log loss": (lambda: few(scoring="log_loss", max_features=2), rows),
     "forest that always calibrates": (lambda: few(do_no_harm=False), rows),
     "forest, categories": (lambda: few(categorical_features=NOMINAL), categories),
+    "boosting": (CalibrationBoosting, larger),
+    "boosting, uncalibrated": (CalibrationBoosting, uncalibrated),
+    "boosting, margins": (CalibrationBoosting, margins),
+    "boosting, many classes": (CalibrationBoosting, lambda: rows(10)),
+    "boosting, several classifiers": (CalibrationBoosting, lambda: rows(3, 2)),
+    "boosting, log loss": (
+        lambda: CalibrationBoosting(scoring="log_loss", monotone=False, do_no_harm=False),
+        larger,
+    ),
+    "boosting, categories": (
+        lambda: CalibrationBoosting(do_no_harm=False, categorical_features=NOMINAL),
+        categories,
+    ),
     "Platt": (PlattScaling, rows),
     "Platt, margins of many classes": (
         lambda: PlattScaling(score_type="margin"),
@@ -224,7 +244,13 @@ def test_what_the_command_saves_fits(tmp_path, monkeypatch):
     n_classifiers=st.integers(1, 3),
     score_type=st.sampled_from(["probability", "logit", "margin"]),
     kind=st.sampled_from(
-        [CalibrationTree, lambda: CalibrationForest(3), PlattScaling, BetaScaling]
+        [
+            CalibrationTree,
+            lambda: CalibrationForest(3),
+            CalibrationBoosting,
+            PlattScaling,
+            BetaScaling,
+        ]
     ),
     seed=st.integers(0, 1000),
 )
@@ -333,6 +359,16 @@ def replaced(stored, path, value):
         ("forest", ("selection", "candidates", 0, "weight"), -0.1),
         ("forest", ("model", "roots"), []),
         ("forest", ("model", "parameters", 0, 0, 0), -1e201),
+        ("boosting", ("chosen",), {"criterion": "gain_ratio"}),
+        ("boosting", ("model", "value", 0), 1e201),
+        ("boosting", ("model", "value"), []),
+        ("boosting", ("model", "state", 0), -1),
+        ("boosting", ("model", "parameters", 0), []),
+        ("boosting", ("model", "parameters", 0, 0), None),
+        ("boosting", ("model", "curve_weight"), 1.1),
+        ("boosting", ("model", "boosted_weight"), -0.1),
+        ("boosting", ("model", "weight"), [1.0]),
+        ("boosting", ("params", "monotone"), "yes"),
         ("Platt", ("slopes",), []),
         ("Platt", ("intercepts", 0), None),
         ("temperature", ("slope",), None),
@@ -422,8 +458,12 @@ def objects(schema):
 
 def explained(field):
     """A field with its title and description, which may be those of a shared definition."""
-    shared = SCHEMA["$defs"].get(field.get("$ref", "").removeprefix("#/$defs/"), {})
-    return {**shared, **field}
+    if "$ref" not in field:
+        return field
+    shared = SCHEMA
+    for key in field["$ref"].removeprefix("#/").split("/"):
+        shared = shared[key]
+    return {**explained(shared), **field}
 
 
 def test_every_field_is_explained_and_no_other_is_allowed():

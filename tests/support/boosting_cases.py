@@ -1,10 +1,23 @@
 """Rows of which boosted trees learn more than a curve can say."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pandas as pd
 from scipy.special import softmax
+
+from caltree._training import boosting
+
+
+@contextmanager
+def few_rounds(rounds: int = 4, leaves: int = 7) -> Iterator[None]:
+    """Trees are few and small meanwhile."""
+    small = mock.patch.dict(boosting.PARAMETERS, num_leaves=leaves)
+    with small, mock.patch.object(boosting, "MOST_ROUNDS", rounds):
+        yield
 
 
 def make_rows(

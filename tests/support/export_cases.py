@@ -9,6 +9,7 @@ import pandas as pd
 
 from caltree import (
     BetaScaling,
+    CalibrationBoosting,
     CalibrationForest,
     CalibrationTree,
     IdentityCalibrator,
@@ -17,6 +18,8 @@ from caltree import (
     PublishedCalibrationTree,
     TemperatureScaling,
 )
+
+from .boosting_cases import few_rounds
 
 INJECTION = 'a"; DROP TABLE t; --'
 NAMES = ["O'Hara", 'back\\slash "quoted"', "two\nlines", "Zoë 😀 `tick` 100 %s", ""]
@@ -68,6 +71,17 @@ def _cases():
         "forest, ten classes": Case(CalibrationForest, params=small_forest, **ten),
         "forest of margins": Case(CalibrationForest, params=forest, scores="margin"),
         "forest of two classifiers": Case(CalibrationForest, params=forest, n_classifiers=2),
+        "boosting": Case(CalibrationBoosting, columns=1),
+        "boosting, not monotone": Case(CalibrationBoosting, params={"monotone": False}),
+        "boosting, three classes": Case(CalibrationBoosting, n_classes=3),
+        "boosting, ten classes": Case(CalibrationBoosting, **ten),
+        "boosting of logits": Case(CalibrationBoosting, scores="logit", **first),
+        "boosting of margins": Case(CalibrationBoosting, scores="margin"),
+        "boosting of two classifiers": Case(CalibrationBoosting, n_classifiers=2),
+        "boosting of two classifiers, three classes": Case(
+            CalibrationBoosting, n_classes=3, n_classifiers=2
+        ),
+        "boosting, uncalibrated": Case(CalibrationBoosting, scores="perfect", columns=1),
         "uncalibrated": Case(CalibrationTree, scores="perfect", columns=1),
         "platt": Case(PlattScaling, columns=1),
         "platt, two columns": Case(PlattScaling),
@@ -136,7 +150,8 @@ def fitted(name):
     calibrator = case.calibrator(**params)
     if "categorical_features" in calibrator.get_params():
         calibrator.set_params(categorical_features=["code", "share"])
-    return calibrator.fit(table, labels[y], scores=scores)
+    with few_rounds():
+        return calibrator.fit(table, labels[y], scores=scores)
 
 
 def label_names(n_classes):

@@ -9,21 +9,18 @@ from typing import Any
 import numpy as np
 
 from ..._base import Calibrator
-from ..._fitted.model import FittedModel
 from ..._inputs.attributes import Attributes
 from ..._inputs.parameters import check_choice
 from ..._inputs.score_columns import place_columns
-from ..._inputs.scores import bend
 from ..._model_base import AttributeCalibrator
 from ...curves import CurveScaling
 from ...scaling import IsotonicScaling, PlattScaling
 from .dialects import DIALECTS
 from .layers import Layers
-from .routes import Routes
+from .models import model_bodies
 from .scaling import curve, identity, isotonic, platt
 from .scores import Scores
-from .text import Lines, add_blocks, indent
-from .trees import NodeModels, sums_of_many, sums_of_two
+from .text import Lines
 
 
 class SqlColumns(Mapping[Any, str]):
@@ -152,7 +149,7 @@ def to_sql(calibrator: Calibrator, dialect: str, scores: Any, attributes: Any) -
 def _bodies(calibrator: Calibrator, given: Scores, names: Sequence[str]) -> list[Lines]:
     """Return the probability of every class, in terms of the given scores."""
     if isinstance(calibrator, AttributeCalibrator):
-        return _model_bodies(calibrator, given, names)
+        return model_bodies(calibrator.model_, calibrator.scores_are_published, given, names)
     if isinstance(calibrator, PlattScaling):
         return platt(given, calibrator)
     if isinstance(calibrator, CurveScaling):
@@ -160,63 +157,6 @@ def _bodies(calibrator: Calibrator, given: Scores, names: Sequence[str]) -> list
     if isinstance(calibrator, IsotonicScaling):
         return isotonic(given, calibrator)
     return identity(given)
-
-
-def _model_bodies(
-    calibrator: AttributeCalibrator, given: Scores, names: Sequence[str]
-) -> list[Lines]:
-    model = calibrator.model_
-    weight = model.uncalibrated_weight
-    if weight == 1.0:
-        return identity(given)
-    sums = _sums_of_nodes(model, calibrator.scores_are_published, given, names)
-    only_leaves = not model.weight[model.attribute >= 0].any()
-    if weight == 0.0 and model.n_trees == 1 and only_leaves:
-        return sums
-    dialect = given.dialect
-    if weight > 0.0:
-        uncalibrated = given.name_each("uncalibrated", given.uncalibrated())
-        part = dialect.double(weight)
-        sums = [
-            add_blocks([lines, [f"{part} * {name}"]])
-            for lines, name in zip(sums, uncalibrated, strict=True)
-        ]
-    # A sum of weights may be rounded to beyond a certainty.
-    low, high = dialect.double(0.0), dialect.double(1.0)
-    return [
-        [f"{dialect.least}({high}, {dialect.greatest}({low},", *indent(lines), "))"]
-        for lines in sums
-    ]
-
-
-def _sums_of_nodes(
-    model: FittedModel, published: bool, given: Scores, names: Sequence[str]
-) -> list[Lines]:
-    """Return the sum over the nodes on a row's ways, of each class."""
-    dialect = given.dialect
-    values, largest = given.regressors(given.columns, published)
-    factors = [given.for_products(value) for value in values]
-    scores = given.name_each("score", factors)
-    offsets = given.name_each("offset", given.offsets()) if model.offset else []
-    split_on = scores
-    if factors != values and int(model.attribute.max()) >= len(names):
-        split_on = given.name_each("split", values)
-    if model.n_states == 1 and not published:
-        bends = given.name_each("bend", [given.bend(score) for score in scores], layer=1)
-        scores, split_on = scores + bends, split_on + bends
-        largest = -float(bend(np.array(largest)))
-    routes = Routes(dialect, model, [dialect.column(n, "attributes") for n in names], split_on)
-    seen = [[scores[k] for k in of_state] for of_state in model.seen_scores]
-    vector = ""
-    if dialect.name == "duckdb" and model.n_states > 1 and len(seen[0]) == len(scores):
-        vector = given.layers.name(0, "scores", f"[{', '.join(factors)}]")
-    models = NodeModels(dialect, model.weight, model.parameters, seen, offsets, largest, vector)
-    roots = model.roots.tolist()
-    if model.n_states > 1:
-        return sums_of_many(given.layers, routes, models, roots)
-    second = sums_of_two(routes, models, roots)
-    whole = dialect.double(1.0 - model.uncalibrated_weight)
-    return [[f"{whole} - (", *indent(second), ")"], second]
 
 
 def _attribute_names(known: Attributes, given: Any) -> list[str]:
