@@ -129,7 +129,9 @@ def test_tables_of_every_kind(node, kind, n_classes):
 
 @pytest.mark.parametrize("score_type", ["probability", "logit", "margin"])
 @pytest.mark.parametrize("n_columns", [1, 2, 4, 3, 6])
-@pytest.mark.parametrize("kind", ["default", "published", "forest", "boosting", "temperature", "beta"])
+@pytest.mark.parametrize(
+    "kind", ["default", "published", "forest", "boosting", "temperature", "beta"]
+)
 def test_scores_of_every_kind(node, kind, n_columns, score_type):
     n_classes = 3 if n_columns % 3 == 0 else 2
     X, y, first = make_rows(300, n_classes=n_classes)

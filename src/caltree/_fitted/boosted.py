@@ -11,14 +11,7 @@ import numpy as np
 from .. import _core
 from .._inputs.arrays import Floats, Indices
 from .._inputs.attributes import Attributes
-from .trees import (
-    LARGEST_PARAMETER,
-    OTHERS,
-    STRUCTURE,
-    WEIGHT_ROUNDING,
-    ArrayTypes,
-    Trees,
-)
+from .trees import LARGEST_PARAMETER, OTHERS, STRUCTURE, WEIGHT_ROUNDING, ArrayTypes, Trees
 
 _OWN: ArrayTypes = {"state": (np.int32, 1), "parameters": (np.float64, 2)}
 
@@ -29,8 +22,9 @@ class BoostedModel(Trees):
 
     The probabilities are `curve_weight` times those of the curve, plus `boosted_weight` times those
     of the curve's log-odds with what the leaves of all trees add. Every split has two children, and
-    its gain is that of the training rows, of which `n_rows` is the number. The other arrays of the
-    structure are those of `Trees`. A model without boosted trees has one tree, a leaf of value 0.
+    its gain is that of the training rows, of which `n_rows` is the number. The `parameters` are
+    those of the curve: n_states x width. The other arrays are those of `Trees`. A model without
+    boosted trees has one tree, a leaf of value 0.
 
     Parameters
     ----------
@@ -38,8 +32,6 @@ class BoostedModel(Trees):
         One a node: what a leaf adds to a log-odds; 0 where a node is split.
     state : ndarray of int32
         One a tree: the log-odds that its leaves add to.
-    parameters : ndarray of shape (n_states, width)
-        The curve: intercept and slopes of each log-odds, as those of a node of `FittedModel`.
     curve_weight : float
         The weight of the curve alone.
     boosted_weight : float
@@ -49,18 +41,12 @@ class BoostedModel(Trees):
 
     value: Floats
     state: Indices
-    parameters: Floats
     curve_weight: float
     boosted_weight: float
 
     PER_NODE: ClassVar[ArrayTypes] = {**STRUCTURE, "value": (np.float64, 1)}
     ARRAYS: ClassVar[ArrayTypes] = {**PER_NODE, **OTHERS, **_OWN}
     NUMBERS: ClassVar[tuple[str, ...]] = ("curve_weight", "boosted_weight")
-
-    @property
-    def shape_of_model(self) -> tuple[int, int]:
-        """Number of log-odds, and of parameters of each, of the curve."""
-        return int(self.parameters.shape[0]), int(self.parameters.shape[1])
 
     def probabilities(self, matrix: Floats, scores: Floats, offset: Floats | None = None) -> Floats:
         """Return the weighted sum of what the curve says, with and without the trees."""
@@ -99,8 +85,6 @@ class BoostedModel(Trees):
 
     def _check_shapes(self) -> None:
         super()._check_shapes()
-        if np.abs(self.parameters).max() > LARGEST_PARAMETER:
-            raise ValueError("a stored model has parameters beyond any that fitting can give")
         if np.abs(self.value).max() > LARGEST_PARAMETER:
             raise ValueError("a stored model has values beyond any that fitting can give")
         if len(self.state) != self.n_trees:

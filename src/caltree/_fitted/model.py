@@ -13,15 +13,7 @@ from .. import _core
 from .._inputs.arrays import Floats, Indices
 from .._inputs.attributes import Attributes
 from .._inputs.scores import is_offset
-from .trees import (
-    LARGEST_PARAMETER,
-    OTHERS,
-    STRUCTURE,
-    WEIGHT_ROUNDING,
-    ArrayTypes,
-    Trees,
-    join_trees,
-)
+from .trees import OTHERS, STRUCTURE, WEIGHT_ROUNDING, ArrayTypes, Trees, join_trees
 
 _MODELS: ArrayTypes = {"weight": (np.float64, 1), "parameters": (np.float64, 3)}
 
@@ -32,7 +24,8 @@ class FittedModel(Trees):
 
     A calibration tree has one root, a forest many. The gain of a split is that on rows that the
     tree had not seen, or, of a tree that was grown without holding any out, in the deviance of its
-    training rows. The other arrays of the structure are those of `Trees`.
+    training rows. There are `parameters` of every node: n_nodes x n_states x width. The other
+    arrays are those of `Trees`.
 
     Parameters
     ----------
@@ -40,14 +33,9 @@ class FittedModel(Trees):
         The weight of the node model in the probabilities of the rows that pass. On every way from
         a root to a leaf the sum is the same. What the sum over all trees lacks of 1 is the weight
         of the uncalibrated probabilities.
-    parameters : ndarray of shape (n_nodes, n_states, width)
-        The node models: intercept and slopes of each log-odds. Two classes have one log-odds, of
-        the second class; more classes have one each. The slopes are over all scores or, where
-        these are many, over the scores of the log-odds' own class: see `seen_scores`.
     """
 
     weight: Floats
-    parameters: Floats
 
     PER_NODE: ClassVar[ArrayTypes] = {**STRUCTURE, **_MODELS}
     ARRAYS: ClassVar[ArrayTypes] = {**PER_NODE, **OTHERS}
@@ -88,21 +76,13 @@ class FittedModel(Trees):
         }
         return cls(attributes, **{**arrays, **others})
 
-    @property
-    def shape_of_model(self) -> tuple[int, int]:
-        """Number of log-odds, and of parameters of each, of a node model."""
-        return int(self.parameters.shape[1]), int(self.parameters.shape[2])
-
     def coefficients(self, node: int) -> Floats:
         """Return a node model by class: n_classes x (1 + n_scores).
 
         The softmax of the classes gives the probabilities. The log-odds of two classes are shared
         between them in halves.
         """
-        dense = np.zeros((self.n_states, 1 + self.n_scores))
-        dense[:, 0] = self.parameters[node, :, 0]
-        states = np.arange(self.n_states)[:, np.newaxis]
-        dense[states, 1 + self.seen_scores] = self.parameters[node, :, 1:]
+        dense = self.dense_parameters(self.parameters[node])
         return dense if self.n_states > 1 else np.vstack([0.0 - dense / 2, dense / 2])
 
     def apply(self, matrix: Floats) -> Indices:
@@ -156,11 +136,6 @@ class FittedModel(Trees):
             self.roots,
             self.n_scores,
         )
-
-    def _check_shapes(self) -> None:
-        super()._check_shapes()
-        if np.abs(self.parameters).max() > LARGEST_PARAMETER:
-            raise ValueError("a stored model has parameters beyond any that fitting can give")
 
     def _check_weights(self) -> None:
         """Refuse trees that do not count for the same on all ways from the root to a leaf."""

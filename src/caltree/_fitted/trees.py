@@ -85,6 +85,11 @@ class Trees(Arrays):
         The gain of the split; 0 where it was not measured.
     roots : ndarray of int32
         The first node of every tree.
+    parameters : ndarray of shape (..., n_states, width)
+        Logistic models, one a node or one for all rows: intercept and slopes of each log-odds. Two
+        classes have one log-odds, of the second class; more classes have one each. The slopes are
+        over all scores or, where these are many, over the scores of the log-odds' own class: see
+        `seen_scores`.
     n_scores : int
         The number of scores, as node models see them.
     offset : bool
@@ -104,12 +109,13 @@ class Trees(Arrays):
     n_rows: Floats
     gain: Floats
     roots: Indices
+    parameters: Floats
     n_scores: int
     offset: bool
 
-    PER_NODE: ClassVar[ArrayTypes] = STRUCTURE
+    PER_NODE: ClassVar[ArrayTypes]
     """The arrays that have one entry a node."""
-    ARRAYS: ClassVar[ArrayTypes] = {**STRUCTURE, **OTHERS}
+    ARRAYS: ClassVar[ArrayTypes]
     """All arrays."""
     NUMBERS: ClassVar[tuple[str, ...]] = ()
     """Further numbers."""
@@ -130,14 +136,9 @@ class Trees(Arrays):
         return int(np.count_nonzero(self.attribute < 0))
 
     @property
-    @abstractmethod
-    def shape_of_model(self) -> tuple[int, int]:
-        """Number of log-odds, and of parameters of each, of one logistic model."""
-
-    @property
     def n_states(self) -> int:
         """Number of log-odds of a row: one for two classes, otherwise one a class."""
-        return self.shape_of_model[0]
+        return int(self.parameters.shape[-2])
 
     @property
     def n_classes(self) -> int:
@@ -152,10 +153,18 @@ class Trees(Arrays):
     @property
     def seen_scores(self) -> npt.NDArray[np.intp]:
         """The scores that the slopes of each log-odds belong to: n_states x (width - 1)."""
-        n_seen = self.shape_of_model[1] - 1
+        n_seen = int(self.parameters.shape[-1]) - 1
         if n_seen == self.n_scores:
             return np.tile(np.arange(self.n_scores), (self.n_states, 1))
         return np.arange(self.n_scores).reshape(n_seen, self.n_states).T
+
+    def dense_parameters(self, parameters: Floats) -> Floats:
+        """Return one logistic model with a slope for every score: n_states x (1 + n_scores)."""
+        dense = np.zeros((self.n_states, 1 + self.n_scores))
+        dense[:, 0] = parameters[:, 0]
+        states = np.arange(self.n_states)[:, np.newaxis]
+        dense[states, 1 + self.seen_scores] = parameters[:, 1:]
+        return dense
 
     def children(self, node: int) -> range:
         """Return the children of a node; none of a leaf."""
@@ -291,9 +300,11 @@ class Trees(Arrays):
                 raise ValueError(
                     f"a stored model has {self.n_nodes} nodes, but {len(array)} entries in {name}"
                 )
-        n_states, width = self.shape_of_model
-        if n_states == 2 or self.n_scores not in (width - 1, (width - 1) * n_states):
+        n_seen = int(self.parameters.shape[-1]) - 1
+        if self.n_states == 2 or self.n_scores not in (n_seen, n_seen * self.n_states):
             raise ValueError("a stored model has node models of no known shape")
+        if np.abs(self.parameters).max() > LARGEST_PARAMETER:
+            raise ValueError("a stored model has parameters beyond any that fitting can give")
         n_columns = len(self.attributes.columns) + self.n_scores
         if self.attribute.min() < -1 or self.attribute.max() >= n_columns:
             raise ValueError("a stored model splits on an attribute or score it lacks")

@@ -9,12 +9,15 @@ from itertools import groupby
 
 import numpy as np
 
+from ..._fitted.boosted import BoostedModel
 from ..._fitted.model import FittedModel
+from ..._fitted.trees import Trees
 from ..._inputs.arrays import Floats
 from ..._inputs.attributes import Attribute
 from ...curves import CurveScaling
 from ...scaling import IsotonicScaling, PlattScaling
 from ..shared import linear_pieces
+from .boosted import boosted_probabilities
 from .checks import Known, model_of
 from .graph import Graph
 from .node_models import NodeModels
@@ -58,16 +61,24 @@ def add_calibrator(
     odds = given.regressors(calibrator.scores_are_published)
     offset = given.offset() if model.offset else None
     leaves = _leaves(graph, model, sources, odds, missing_text)
-    found = NodeModels.of(model).probabilities(leaves, odds, offset)
+    found = _probabilities(model, leaves, odds, offset)
     if model.uncalibrated_weight > 0.0:
         left = graph.op("Mul", given.uncalibrated().matrix, model.uncalibrated_weight)
         found = graph.op("Add", found, left)
     return graph.op("Clip", found, 0.0, 1.0)
 
 
+def _probabilities(model: Trees, leaves: str, odds: Scores, offset: str | None) -> str:
+    """Add what the models of trees say, less the share of the uncalibrated probabilities."""
+    if isinstance(model, BoostedModel):
+        return boosted_probabilities(model, leaves, odds, offset)
+    assert isinstance(model, FittedModel)
+    return NodeModels.of(model).probabilities(leaves, odds, offset)
+
+
 def _leaves(
     graph: Graph,
-    model: FittedModel,
+    model: Trees,
     sources: Sequence[Source],
     odds: Scores,
     missing_text: str,

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..._base import Calibrator
-from ..._fitted.model import FittedModel
+from ..._fitted.trees import Trees
 from ..._inputs.attributes import Attribute
 from ..._model_base import AttributeCalibrator
 from ...curves import CurveScaling
@@ -44,7 +44,7 @@ def check_missing_text(missing_text: Any) -> None:
         raise ValueError(f"missing_text is {missing_text!r}, which is no valid Unicode")
 
 
-def _check_size(model: FittedModel) -> None:
+def _check_size(model: Trees) -> None:
     """Refuse more nodes than a model of ONNX can hold, which is a message of protobuf."""
     n_nodes = model.n_nodes
     n_bytes = model.parameters.nbytes + _BYTES_OF_A_NODE * n_nodes
@@ -82,6 +82,6 @@ def check_attribute(attribute: Attribute, missing_text: str, dtype: Any) -> None
             )
 
 
-def model_of(calibrator: Calibrator) -> FittedModel | None:
+def model_of(calibrator: Calibrator) -> Trees | None:
     """Return the trees of a calibrator; None for global ones."""
     return calibrator.model_ if isinstance(calibrator, AttributeCalibrator) else None

@@ -19,9 +19,7 @@ from .text import Lines, add_blocks, indent
 from .trees import NodeModels, sums_of_many, sums_of_two
 
 
-def model_bodies(
-    model: Trees, published: bool, given: Scores, names: Sequence[str]
-) -> list[Lines]:
+def model_bodies(model: Trees, published: bool, given: Scores, names: Sequence[str]) -> list[Lines]:
     """Return the probability of every class, in terms of scores and names of attributes."""
     weight = model.uncalibrated_weight
     if weight == 1.0:
@@ -59,9 +57,7 @@ class _ModelScores:
     """The largest absolute value of a score."""
 
     @classmethod
-    def of(
-        cls, model: Trees, published: bool, given: Scores, names: Sequence[str]
-    ) -> _ModelScores:
+    def of(cls, model: Trees, published: bool, given: Scores, names: Sequence[str]) -> _ModelScores:
         """Name the scores."""
         dialect = given.dialect
         values, largest = given.regressors(given.columns, published)
