@@ -11,6 +11,8 @@ import pytest
 from scipy.special import expit, logit, softmax
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from caltree import CalibratedClassifier, CalibrationBoosting
 from caltree._training import boosting as training
@@ -360,6 +362,22 @@ def test_parameters_are_checked(params, message):
     X, y, scores = make_rows(100)
     with pytest.raises(ValueError, match=message):
         CalibrationBoosting(**params).fit(X, y, scores)
+
+
+COUNTED = (
+    "LightGBM counts rows, not weights, in leaves; and repeated rows are dealt into other folds"
+)
+
+
+@parametrize_with_checks(
+    [CalibratedClassifier(LogisticRegression(), CalibrationBoosting(), cv=2)],
+    expected_failed_checks=lambda _: {
+        "check_sample_weight_equivalence_on_dense_data": COUNTED,
+        "check_sample_weight_equivalence_on_sparse_data": COUNTED,
+    },
+)
+def test_it_passes_every_check_of_a_classifier(estimator, check):
+    check(estimator)
 
 
 WITHOUT_LIGHTGBM = """

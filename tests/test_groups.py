@@ -5,7 +5,12 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, LeaveOneGroupOut
 
-from caltree import CalibrationForest, CalibrationTree, PublishedCalibrationTree
+from caltree import (
+    CalibrationBoosting,
+    CalibrationForest,
+    CalibrationTree,
+    PublishedCalibrationTree,
+)
 from caltree._inputs.folds import group_folds
 from caltree._inputs.groups import number_groups
 from caltree._training.do_no_harm import HEDGE
@@ -17,6 +22,7 @@ KINDS = [
     CalibrationTree(),
     CalibrationTree(tree_method="hist"),
     CalibrationForest(10, random_state=0),
+    CalibrationBoosting(),
     PublishedCalibrationTree(),
 ]
 
@@ -34,7 +40,7 @@ def named(calibrator):
     return type(calibrator).__name__ + getattr(calibrator, "tree_method", "")
 
 
-@pytest.mark.parametrize("calibrator", KINDS[:3], ids=named)
+@pytest.mark.parametrize("calibrator", KINDS[:4], ids=named)
 def test_repeated_rows_prove_nothing_if_they_are_kept_together(calibrator):
     stays = []
     for seed in range(6):
@@ -55,7 +61,7 @@ def test_the_published_tree_prunes_by_whole_groups():
     assert together.get_n_leaves() < apart.get_n_leaves()
 
 
-@pytest.mark.parametrize("calibrator", [KINDS[0], KINDS[1], KINDS[3]], ids=named)
+@pytest.mark.parametrize("calibrator", [KINDS[0], KINDS[1], KINDS[4]], ids=named)
 def test_a_number_of_folds_is_that_many_folds_of_groups(calibrator):
     X, y, scores, groups = repeated_rows()
     calibrator = clone(calibrator).set_params(cv=4)
@@ -66,7 +72,7 @@ def test_a_number_of_folds_is_that_many_folds_of_groups(calibrator):
 
 
 @pytest.mark.parametrize("cv", [GroupKFold(5), LeaveOneGroupOut()], ids=["GroupKFold", "each"])
-@pytest.mark.parametrize("calibrator", [KINDS[0], KINDS[1], KINDS[3]], ids=named)
+@pytest.mark.parametrize("calibrator", [KINDS[0], KINDS[1], KINDS[4]], ids=named)
 def test_a_splitter_is_given_the_groups(calibrator, cv):
     X, y, scores, groups = repeated_rows()
     groups = [f"customer {group % 8}" for group in groups]

@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 from caltree import (
     CalibratedClassifier,
+    CalibrationBoosting,
     CalibrationForest,
     CalibrationTree,
     PublishedCalibrationTree,
@@ -24,6 +25,7 @@ KINDS = {
     "exact": CalibrationTree,
     "histograms": lambda **params: CalibrationTree(tree_method="hist", **params),
     "forest": lambda **params: CalibrationForest(10, random_state=0, **params),
+    "boosting": CalibrationBoosting,
 }
 kinds = pytest.mark.parametrize("kind", KINDS)
 

@@ -12,6 +12,7 @@ import caltree
 from caltree import (
     BetaScaling,
     CalibratedClassifier,
+    CalibrationBoosting,
     CalibrationForest,
     CalibrationTree,
     IdentityCalibrator,
@@ -28,6 +29,7 @@ NAMES = {
     "tree": CalibrationTree(),
     "published": PublishedCalibrationTree(),
     "forest": CalibrationForest(),
+    "boosting": CalibrationBoosting(),
     "isotonic": IsotonicScaling(),
     "platt": PlattScaling(),
     "temperature": TemperatureScaling(),

@@ -10,6 +10,7 @@ import pytest
 import caltree
 from caltree import (
     BetaScaling,
+    CalibrationBoosting,
     CalibrationForest,
     CalibrationTree,
     IsotonicScaling,
@@ -69,13 +70,14 @@ def test_the_model_knows_its_columns(run, visits):
     [
         ("tree", CalibrationTree()),
         ("forest", CalibrationForest(random_state=0)),
+        ("boosting", CalibrationBoosting()),
         ("platt", PlattScaling()),
         ("temperature", TemperatureScaling()),
         ("beta", BetaScaling()),
         ("isotonic", IsotonicScaling()),
         ("published", PublishedCalibrationTree()),
     ],
-    ids=["tree", "forest", "platt", "temperature", "beta", "isotonic", "published"],
+    ids=["tree", "forest", "boosting", "platt", "temperature", "beta", "isotonic", "published"],
 )
 def test_every_calibrator_can_be_had(run, visits, kind, expected):
     write(visits, "scored.parquet")
@@ -274,7 +276,7 @@ def repeated(visits):
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-@pytest.mark.parametrize("kind", ["tree", "forest"])
+@pytest.mark.parametrize("kind", ["tree", "forest", "boosting"])
 def test_rows_of_a_group_stay_together(run, visits, kind, ending):
     write(repeated(visits), f"scored.{ending}")
     given = ["--label", "y", "--scores", "p_yes", "--calibrator", kind]

@@ -11,6 +11,7 @@ import pytest
 import caltree
 from caltree import (
     BetaScaling,
+    CalibrationBoosting,
     CalibrationForest,
     CalibrationTree,
     IsotonicScaling,
@@ -113,12 +114,13 @@ def test_json_says_what_was_chosen(run, model):
     ("calibrator", "lines"),
     [
         (CalibrationForest(4, random_state=0), ["trees       4", "Held-out RMSE, and weight"]),
+        (CalibrationBoosting(), ["trees       ", "Held-out RMSE, and weight"]),
         (PlattScaling(), ["slopes      ", "intercepts  "]),
         (TemperatureScaling(), ["slopes      "]),
         (BetaScaling(), ["slopes      ", "intercepts  "]),
         (IsotonicScaling(), ["corners     "]),
     ],
-    ids=["forest", "platt", "temperature", "beta", "isotonic"],
+    ids=["forest", "boosting", "platt", "temperature", "beta", "isotonic"],
 )
 def test_models_that_the_library_saved_are_shown(run, calibrator, lines):
     frame = make_visits(300)
@@ -196,7 +198,9 @@ SEEN = (
 )
 
 
-@pytest.mark.parametrize("kind", ["tree", "forest", "platt", "beta", "isotonic", "published"])
+@pytest.mark.parametrize(
+    "kind", ["tree", "forest", "boosting", "platt", "beta", "isotonic", "published"]
+)
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_rows_of_the_fit_are_recognised(run, visits, kind, ending):
     visits = visits.assign(w=np.where(np.arange(len(visits)) % 5, 1.0, 0.0))

@@ -2,7 +2,13 @@
 
 import pytest
 
-from caltree import BetaScaling, CalibrationForest, CalibrationTree, PublishedCalibrationTree
+from caltree import (
+    BetaScaling,
+    CalibrationBoosting,
+    CalibrationForest,
+    CalibrationTree,
+    PublishedCalibrationTree,
+)
 from caltree.cli.parameters import CALIBRATORS, make_calibrator
 
 from .conftest import write
@@ -31,6 +37,7 @@ OTHER = {
         "max_depth": 3,
         "max_bins": 31,
     },
+    "boosting": {"monotone": False, "do_no_harm": False},
     "published": {
         "boosting_iterations": 3,
         "max_boosting_iterations": 9,
@@ -59,6 +66,7 @@ def as_options(parameters):
     [
         ("tree", CalibrationTree),
         ("forest", CalibrationForest),
+        ("boosting", CalibrationBoosting),
         ("published", PublishedCalibrationTree),
         ("beta", BetaScaling),
     ],

@@ -24,6 +24,7 @@ from sklearn.svm import SVC, LinearSVC
 from caltree import (
     BetaScaling,
     CalibratedClassifier,
+    CalibrationBoosting,
     CalibrationForest,
     CalibrationTree,
     IdentityCalibrator,
@@ -129,13 +130,24 @@ def test_margins(estimator, n_classes):
         CalibrationTree(),
         PublishedCalibrationTree(),
         CalibrationForest(20, random_state=0, max_depth=4),
+        CalibrationBoosting(),
         PlattScaling(),
         TemperatureScaling(),
         BetaScaling(),
         IsotonicScaling(),
         IdentityCalibrator(),
     ],
-    ids=["tree", "published", "forest", "platt", "temperature", "beta", "isotonic", "identity"],
+    ids=[
+        "tree",
+        "published",
+        "forest",
+        "boosting",
+        "platt",
+        "temperature",
+        "beta",
+        "isotonic",
+        "identity",
+    ],
 )
 def test_every_calibrator(calibrator):
     X, y = make_data(3, np.float64)

@@ -19,6 +19,7 @@ from sklearn.pipeline import make_pipeline
 from caltree import (
     BetaScaling,
     CalibratedClassifier,
+    CalibrationBoosting,
     CalibrationForest,
     CalibrationTree,
     IdentityCalibrator,
@@ -37,6 +38,7 @@ CALIBRATORS = {
     "tree": fixed_tree(max_depth=2),
     "published": PublishedCalibrationTree(boosting_iterations=1, ccp_alpha=None),
     "forest": CalibrationForest(2, random_state=0),
+    "boosting": CalibrationBoosting(),
     "platt": PlattScaling(),
     "temperature": TemperatureScaling(),
     "beta": BetaScaling(),
@@ -309,7 +311,7 @@ def test_only_calibrators_that_use_attributes_fingerprint_them():
     X, y, scores = make_rows(100)
     for name in CALIBRATORS:
         one, other = fitted(name, X, y, scores), fitted(name, X + 1, y, scores)
-        uses_them = name in ("tree", "published", "forest")
+        uses_them = name in ("tree", "published", "forest", "boosting")
         assert (one.fingerprint_.to_dict() != other.fingerprint_.to_dict()) == uses_them
 
 

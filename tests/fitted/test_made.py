@@ -7,6 +7,7 @@ import pytest
 import caltree
 from caltree import (
     BetaScaling,
+    CalibrationBoosting,
     CalibrationForest,
     CalibrationTree,
     IdentityCalibrator,
@@ -22,6 +23,7 @@ X, Y, SCORES = make_rows(120)
 KINDS = [
     CalibrationTree(max_depth=2),
     CalibrationForest(4, random_state=0),
+    CalibrationBoosting(),
     PublishedCalibrationTree(boosting_iterations=3),
     PlattScaling(),
     TemperatureScaling(),

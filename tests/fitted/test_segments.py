@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from caltree import CalibrationForest, CalibrationTree
+from caltree import CalibrationBoosting, CalibrationForest, CalibrationTree
 from caltree._fitted.segments import segments
 from caltree._inputs.attributes import Attribute
 
@@ -66,7 +66,9 @@ def made_up(n_rows, seed):
 
 
 @pytest.mark.parametrize(
-    "calibrator", [CalibrationTree(), CalibrationForest(20, random_state=0)], ids=["tree", "forest"]
+    "calibrator",
+    [CalibrationTree(), CalibrationForest(20, random_state=0), CalibrationBoosting()],
+    ids=["tree", "forest", "boosting"],
 )
 def test_the_harm_is_found_and_mended(calibrator):
     X, y, scores = made_up(4000, 0)

@@ -9,6 +9,7 @@ from sklearn.naive_bayes import GaussianNB
 from caltree import (
     BetaScaling,
     CalibratedClassifier,
+    CalibrationBoosting,
     CalibrationForest,
     CalibrationTree,
     IsotonicScaling,
@@ -59,6 +60,14 @@ STAGES = {
             READ,
             *(f"grew {n} of 20 trees" for n in range(2, 21, 2)),
             AVERAGED.format("sizes of trees"),
+        ],
+    ),
+    "boosting": (
+        CalibrationBoosting(),
+        [
+            READ,
+            *(rf"boosted \d+ rounds of fold {n} of 5" for n in range(1, 6)),
+            AVERAGED.format("candidates"),
         ],
     ),
     "platt": (PlattScaling(), ["fitted to 400 rows"]),

@@ -67,7 +67,7 @@ def import_lightgbm() -> Any:
     """Return the module, or say how to install it."""
     try:
         import lightgbm
-    except ImportError as error:
+    except (ImportError, OSError) as error:  # OSError: without the OpenMP library
         raise ImportError(
             "CalibrationBoosting is fitted by LightGBM, which cannot be imported "
             f'({error}); install it: pip install "caltree[boosting]". A fitted one needs it no more'

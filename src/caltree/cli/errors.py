@@ -84,7 +84,7 @@ def working(what: str) -> Iterator[None]:
     """Say in one line what a calibrator refuses."""
     try:
         yield
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, ImportError) as error:
         raise CommandError(f"cannot {what}: {in_one_line(error)}") from None
     except MemoryError:
         raise CommandError(

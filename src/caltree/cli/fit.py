@@ -84,7 +84,8 @@ Examples:
     type=click.Choice(list(CALIBRATORS)),
     default="tree",
     show_default=True,
-    help="published: the tree of the paper, to the digit.",
+    help="published: the tree of the paper, to the digit. boosting needs LightGBM: pip install "
+    "'caltree[boosting]'.",
 )
 @click.option(
     "--positive",
@@ -103,7 +104,7 @@ Examples:
 @click.option(
     "--scoring",
     type=click.Choice(["rmse", "log_loss"]),
-    help="The loss by which a tree or forest chooses; rmse by default.",
+    help="The loss by which a tree, forest or boosting chooses; rmse by default.",
 )
 @click.option(
     "--param",
@@ -116,8 +117,8 @@ Examples:
     "--random-state",
     type=click.IntRange(0, 2**32 - 1),
     metavar="SEED",
-    help="Decides what is drawn at random. A tree draws nothing without it; for a forest and "
-    "for rows held out it is 0 by default.",
+    help="Decides what is drawn at random. A tree and boosting draw nothing without it; for a "
+    "forest and for rows held out it is 0 by default.",
 )
 @click.option(
     "--holdout",
@@ -137,7 +138,7 @@ def fit(**given: Any) -> None:
         given["holdout"] = _DEFAULT_HOLDOUT if given["report"] else 0.0
     if given["report"] and not given["holdout"]:
         raise usage_error("--report is about rows held out; give --holdout a share above 0")
-    if given["scoring"] and given["kind"] not in ("tree", "forest"):
+    if given["scoring"] and given["kind"] not in ("tree", "forest", "boosting"):
         raise usage_error(f"--calibrator {given['kind']} has no --scoring; leave it out")
     if given["groups"] and is_global(given["kind"]) and not given["holdout"]:
         raise usage_error(

@@ -15,8 +15,7 @@ from .._fitted.names import format_count, printable
 from .._fitted.outline import Outline
 from .._inputs.arrays import Floats
 from .._inputs.parameters import check_choice, check_count, check_flag
-from .._model_base import TreeCalibrator
-from ..forest import CalibrationForest
+from .._model_base import AttributeCalibrator, TreeCalibrator
 from .boxes import draw_into, draw_new
 from .layout import Box, Orientation
 from .style import check_axes, require_matplotlib, shorten
@@ -129,10 +128,10 @@ def _check_tree(tree: Any) -> TreeCalibrator:
         check_is_fitted(found)
         return found
     whose = "the calibrator of tree" if found is not tree else "tree"
-    if isinstance(found, CalibrationForest):
+    if isinstance(found, AttributeCalibrator):
         raise TypeError(
-            f"{whose} is a CalibrationForest, whose many trees do not fit a picture; draw a "
-            "CalibrationTree, or the forest's probabilities with plot_regions"
+            f"{whose} is a {type(found).__name__}, whose many trees do not fit a picture; draw a "
+            "CalibrationTree, or probabilities with plot_regions"
         )
     raise TypeError(
         f"{whose} is a {type(found).__name__}, which has no tree; give a fitted CalibrationTree, "
