@@ -233,6 +233,15 @@ def test_weights_of_zero_are_rows_left_out():
     assert np.array_equal(weighted.predict_proba(X, scores), fewer.predict_proba(X, scores))
 
 
+@pytest.mark.parametrize("scale", [1.0, 1e7])
+def test_weights_of_any_size(scale):
+    """LightGBM rounds weights to single precision, in which some of these are nothing."""
+    X, y, scores = make_rows(500)
+    weights = scale * np.random.default_rng(0).choice([1.0, 1e-200, 1e5], 500)
+    fitted = CalibrationBoosting(do_no_harm=False).fit(X, y, scores, sample_weight=weights)
+    np.testing.assert_allclose(fitted.predict_proba(X, scores).sum(axis=1), 1.0)
+
+
 def test_weights_are_repetitions_but_for_the_smallest_leaf(monkeypatch):
     """LightGBM counts rows in the smallest leaf, not weights; its sum of Hessians counts both."""
     monkeypatch.setitem(training.PARAMETERS, "min_data_in_leaf", 1)

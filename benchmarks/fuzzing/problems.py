@@ -16,6 +16,7 @@ from sklearn.model_selection import KFold
 
 from caltree import (
     BetaScaling,
+    CalibrationBoosting,
     CalibrationForest,
     CalibrationTree,
     IdentityCalibrator,
@@ -42,12 +43,15 @@ SHARED: dict[str, Draw] = {
     "score_type": one_of("auto", "auto", "auto", "probability", "logit", "margin"),
     "pos_label": one_of(*[None] * 25, 0, 1, True, "class 0"),
 }
-OF_ATTRIBUTES: dict[str, Draw] = {
+OF_TABLES: dict[str, Draw] = {
     **SHARED,
-    "min_samples_leaf": one_of(1, 2, 5),
-    "max_depth": one_of(None, 0, 1, 3),
     "categorical_features": one_of(None, None, None, [0], [True, False]),
     "random_state": one_of(0, 1, 2),
+}
+OF_ATTRIBUTES: dict[str, Draw] = {
+    **OF_TABLES,
+    "min_samples_leaf": one_of(1, 2, 5),
+    "max_depth": one_of(None, 0, 1, 3),
 }
 OF_TREES: dict[str, Draw] = {
     "min_samples_split": one_of(2, 4, 16),
@@ -85,6 +89,13 @@ PARAMETERS: dict[type, dict[str, Draw]] = {
         "n_estimators": one_of(2, 3, 6),
         "max_features": one_of(1.0, 0.5, 1),
     },
+    CalibrationBoosting: {
+        **OF_TABLES,
+        "scoring": OF_SHRUNKEN["scoring"],
+        "do_no_harm": OF_SHRUNKEN["do_no_harm"],
+        "drop_identifiers": OF_SHRUNKEN["drop_identifiers"],
+        "monotone": one_of("auto", "auto", False),
+    },
     PlattScaling: SHARED,
     TemperatureScaling: SHARED,
     BetaScaling: {**SHARED, "l2_regularization": OF_SHRUNKEN["l2_regularization"]},
@@ -103,8 +114,9 @@ GLOBAL = (
 ALWAYS = {"cv", "random_state", "n_estimators"}
 # How often each is drawn: those with more to go wrong more often.
 SHARES = {
-    CalibrationTree: 0.42,
+    CalibrationTree: 0.34,
     CalibrationForest: 0.15,
+    CalibrationBoosting: 0.08,
     PublishedCalibrationTree: 0.13,
     PlattScaling: 0.08,
     TemperatureScaling: 0.04,

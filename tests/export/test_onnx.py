@@ -1,13 +1,22 @@
 """ONNX models say what `predict_proba` says."""
 
+from copy import copy
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.base import clone
 
-from caltree import CalibrationForest, CalibrationTree, IdentityCalibrator
+from caltree import (
+    CalibrationBoosting,
+    CalibrationForest,
+    CalibrationTree,
+    IdentityCalibrator,
+)
 from caltree._inputs.scores import ScoreKind
 from caltree.export.onnx import to_onnx
 
+from ..support.boosting_cases import make_rows as boosting_rows
 from ..support.export_cases import CASES, fitted, hostile_rows
 from ..support.forests import few
 from ..support.marks import new_values
@@ -49,6 +58,29 @@ def test_small_probabilities_keep_their_digits(name):
         found = probabilities(model, table, given, np.float64)
         expected = calibrator.predict_proba(table, given)
         np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["boosting", "boosting of two classifiers, three classes"])
+@pytest.mark.parametrize("weights", [(0.25, 0.5), (1.0, 0.0), (0.5, 0.5)])
+def test_the_curve_of_boosted_trees_has_a_weight_of_its_own(name, weights):
+    calibrator = copy(fitted(name))
+    names = {"curve_weight": weights[0], "boosted_weight": weights[1]}
+    calibrator.model_ = replace(calibrator.model_, **names)
+    table, scores = hostile_rows(name, 3000)
+    model = to_onnx(calibrator, dtype="float64", missing_text=MISSING)
+    found = probabilities(model, table, scores, np.float64)
+    expected = calibrator.predict_proba(table, scores)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_boosted_trees_at_their_full_size(n_classes):
+    X, y, scores = boosting_rows(2000, n_classes)
+    fitted = CalibrationBoosting().fit(X, y, scores)
+    assert fitted.model_.n_trees > 30 and fitted.model_.boosted_weight > 0.0
+    model = to_onnx(fitted, dtype="float64", missing_text=MISSING)
+    found = probabilities(model, X, scores, np.float64)
+    np.testing.assert_allclose(found, fitted.predict_proba(X, scores), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("n_classes", [2, 10])

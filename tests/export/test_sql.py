@@ -1,6 +1,7 @@
 """Databases say what `predict_proba` says."""
 
 import sys
+from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -21,6 +22,7 @@ TOLERANCE = 1e-12
 FULL_SIZE = ["averaged", "leaves, ten classes"]
 # Expressions that stand alone repeat what the classes could share.
 SHORT_ALONE = ["leaves", "published", "two classifiers", "margin", "forest", "isotonic", "identity"]
+SHORT_ALONE += ["boosting", "boosting, three classes"]
 
 
 def stored(database, X, scores, table="t"):
@@ -70,6 +72,15 @@ def test_each_expression_stands_alone(database, name):
     for j, label in enumerate(calibrator.classes_.tolist()):
         alone = answers(database, f"SELECT row, {columns[label]} FROM t AS _s")
         np.testing.assert_allclose(alone[:, 0], expected[:, j], rtol=0, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("name", ["boosting", "boosting, three classes"])
+@pytest.mark.parametrize("weights", [(0.25, 0.5), (1.0, 0.0), (0.5, 0.5)])
+def test_the_curve_of_boosted_trees_has_a_weight_of_its_own(database, name, weights):
+    calibrator = copy(fitted(name))
+    names = {"curve_weight": weights[0], "boosted_weight": weights[1]}
+    calibrator.model_ = replace(calibrator.model_, **names)
+    assert_equal_in(database, calibrator, *hostile_rows(name, 300))
 
 
 def test_a_whole_query_keeps_all_columns(database):

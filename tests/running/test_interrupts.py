@@ -16,7 +16,8 @@ SCRIPT = """
 import signal
 import sys
 import numpy as np
-from caltree import CalibrationForest, CalibrationTree, PublishedCalibrationTree
+from caltree import CalibrationBoosting, CalibrationForest, CalibrationTree
+from caltree import PublishedCalibrationTree
 
 def make(n_rows, n_columns):
     random = np.random.default_rng(0)
@@ -64,6 +65,10 @@ WORK = {
     "a forest": (
         "X, y, scores = make(200_000, 20)",
         "CalibrationForest(n_jobs=2).fit(X, y, scores)",
+    ),
+    "boosting": (
+        "X, y, scores = make(1_500_000, 20)",
+        "CalibrationBoosting(n_jobs=2).fit(X, y, scores)",
     ),
     "the published method": (
         "X, y, scores = make(1_000_000, 20)",

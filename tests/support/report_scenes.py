@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from caltree import (
     CalibratedClassifier,
+    CalibrationBoosting,
     CalibrationForest,
     CalibrationTree,
     IdentityCalibrator,
@@ -127,6 +128,11 @@ def forest():
     return report(made, *make_table(1000, seed=1))
 
 
+def boosting():
+    made = CalibrationBoosting().fit(*make_table(1500))
+    return report(made, *make_table(1000, seed=1))
+
+
 def scaling():
     _, y, scores = make_table(1500)
     rows = make_table(1000, seed=1)
@@ -171,6 +177,7 @@ SCENES = {
         one_leaf,
         hostile,
         forest,
+        boosting,
         scaling,
         untouched,
         model,

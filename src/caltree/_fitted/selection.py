@@ -1,4 +1,4 @@
-"""The choice that held-out rows led to, in one form for trees and forests."""
+"""The choice that held-out rows led to, in one form for trees, forests and boosted trees."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from .json_values import is_number
 
-UNCALIBRATED, GLOBAL, LOCAL = "uncalibrated", "global", "local"
+UNCALIBRATED, GLOBAL, LOCAL, BOOSTED = "uncalibrated", "global", "local", "boosted"
 # So little weight is only a hedge against certainties that are wrong.
 _SMALL_WEIGHT = 0.01 + 1e-9
 SCORINGS = ("rmse", "log_loss")
@@ -23,6 +23,7 @@ class Candidate:
     name : str
         "uncalibrated", "global" (the model of the root, for all rows), "8 regions" (a tree cut back
         to so many leaves) or, of a forest, "regions of 60 rows" (nodes of fewer are not split), ...
+        Boosted trees have "boosted", and "global" is the curve they start from.
     loss : float
         Its loss on held-out rows.
     weight : float

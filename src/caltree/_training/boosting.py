@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._fitted.boosted import BoostedModel, one_leaf
-from .._fitted.selection import GLOBAL, UNCALIBRATED, Selection
+from .._fitted.selection import BOOSTED, GLOBAL, UNCALIBRATED, Selection
 from .._inputs.arrays import Floats
 from .._inputs.folds import Fold, Rows, make_folds, random_generator
 from .._inputs.scores import is_offset
@@ -50,7 +50,8 @@ REFITS = True
 """Whether trees are then grown once more, on all rows, with so many more rounds."""
 ROUNDS_OF_REFIT = 1.25
 
-BOOSTED = "boosted"
+_LARGEST_MEAN = 1e6
+_SMALLEST_SHARE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -147,10 +148,9 @@ class _Booster:
         return self._lightgbm.Dataset(
             np.hstack([data.matrix, plain]),
             label=data.labels,
-            weight=data.weights,
+            weight=None if data.weights is None else _moderate(data.weights),
             categorical_feature=nominal,
             params=self._parameters,
-            free_raw_data=False,
         ).construct()
 
     def fit_curve(self, rows: Rows) -> Floats:
@@ -175,8 +175,16 @@ class _Booster:
         train, test = (np.sort(rows) for rows in fold)
         curve = self.fit_curve(train)
         trained, judged = (self._subset(rows, curve) for rows in (train, test))
-        stop = self._lightgbm.early_stopping(PATIENCE, verbose=False)
-        booster = self._train(trained, MOST_ROUNDS, tell, callbacks=[stop], valid_sets=[judged])
+        booster = self._train(
+            trained,
+            MOST_ROUNDS,
+            [
+                lambda state: tell(state.iteration / MOST_ROUNDS),
+                self._lightgbm.early_stopping(PATIENCE, verbose=False),
+            ],
+            valid_sets=[judged],
+            feval=partial(_loss, dataset=self._data, rows=test, scoring=self._settings.scoring),
+        )
         rounds = booster.best_iteration
         return _Grown(curve, self._read(booster, rounds), rounds)
 
@@ -190,7 +198,8 @@ class _Booster:
         if REFITS and len(grown) == 1:
             rows, rounds = _all_rows(self._data), math.ceil(ROUNDS_OF_REFIT * grown[0].rounds)
             curve = self.fit_curve(rows)
-            booster = self._train(self._subset(rows, curve), rounds, tell)
+            callbacks = [lambda state: tell(state.iteration / rounds)]
+            booster = self._train(self._subset(rows, curve), rounds, callbacks)
             return curve, self._read(booster, rounds)
         curve = np.mean([each.curve for each in grown], axis=0)
         trees = TreeArrays([], [])
@@ -204,15 +213,9 @@ class _Booster:
         start = curve_log_odds(self._data, curve, rows)
         return subset.set_init_score(start[:, 0] if start.shape[1] == 1 else start)
 
-    def _train(self, rows: Any, rounds: int, tell: Callable[[float], None], **others: Any) -> Any:
-        callbacks = [lambda state: tell(state.iteration / rounds), *others.pop("callbacks", [])]
+    def _train(self, rows: Any, rounds: int, callbacks: list[Any], **others: Any) -> Any:
         return self._lightgbm.train(
-            self._parameters,
-            rows,
-            num_boost_round=rounds,
-            feval=partial(_loss, scoring=self._settings.scoring),
-            callbacks=callbacks,
-            **others,
+            self._parameters, rows, num_boost_round=rounds, callbacks=callbacks, **others
         )
 
     def _read(self, booster: Any, rounds: int) -> TreeArrays:
@@ -248,6 +251,17 @@ def _parameters(dataset: Dataset, settings: BoostingSettings, n_threads: int) ->
     if settings.monotone:
         found["monotone_constraints"] = [0] * dataset.matrix.shape[1] + [1]
     return found
+
+
+def _moderate(weights: Floats) -> Floats:
+    """Return weights that LightGBM, which rounds them, can add up and subtract again.
+
+    Where a row counts for a million, it does not matter for how many; and one that counts for a
+    millionth of the mean does not matter.
+    """
+    mean = float(weights.mean())
+    least = _SMALLEST_SHARE * mean
+    return np.maximum(weights, least) * min(1.0, _LARGEST_MEAN / mean)
 
 
 def _seed(random_state: Any) -> int:
@@ -301,13 +315,16 @@ def _choose_weights(held_out: HeldOutRows) -> tuple[Floats, Selection]:
     return chosen, make_selection(held_out, best, chosen)
 
 
-def _loss(predicted: Floats, rows: Any, *, scoring: str) -> tuple[str, float, bool]:
+def _loss(
+    predicted: Floats, _: Any, *, dataset: Dataset, rows: Rows, scoring: str
+) -> tuple[str, float, bool]:
     """Return the loss of rows whose probabilities LightGBM predicts; lower is better."""
     probabilities = predicted
     if predicted.ndim == 1:
         probabilities = np.column_stack([1.0 - predicted, predicted])
-    losses = row_losses(probabilities, rows.get_label().astype(np.intp), scoring)
-    return scoring, mean_loss(losses, rows.get_weight(), scoring), False
+    losses = row_losses(probabilities, dataset.labels[rows], scoring)
+    weights = None if dataset.weights is None else dataset.weights[rows]
+    return scoring, mean_loss(losses, weights, scoring), False
 
 
 def _tell(growing: progress.Stage, number: int, n_parts: int, part: float) -> None:

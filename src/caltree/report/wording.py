@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._fitted.names import format_count
-from .._fitted.selection import GLOBAL, LOCAL, UNCALIBRATED
+from .._fitted.selection import BOOSTED, GLOBAL, LOCAL, UNCALIBRATED
 
 # Between a number and what it counts no line may break.
 _SPACE = "\N{NO-BREAK SPACE}"
@@ -16,6 +16,7 @@ _WORDS = {
     "uncalibrated": "the uncalibrated scores",
     "global": "one model for all rows",
     "local": "a model for each region",
+    "boosted": "boosted trees",
 }
 _CUT_BACK = re.compile(r"\d+ regions")
 _TYPES = {"probability": "probabilities", "logit": "logits", "margin": "margins"}
@@ -158,16 +159,17 @@ def choice(data: Mapping[str, Any]) -> list[str]:
         return [f"The {name} was fitted without comparing it with the uncalibrated scores."]
     losses = {row["name"]: row["loss"] for row in selection["candidates"]}
     compared = {each: losses[each] for each in (UNCALIBRATED, GLOBAL) if each in losses}
-    compared[LOCAL] = selection["calibrated_loss"]
+    local = BOOSTED if BOOSTED in losses else LOCAL
+    compared[local] = selection["calibrated_loss"]
     *first, last = [f"{candidate(each)} ({loss:.4f})" for each, loss in compared.items()]
     measure = "RMSE" if selection["scoring"] == "rmse" else "log loss"
-    chosen = selection["chosen"]
+    chosen = local if selection["chosen"] == LOCAL else selection["chosen"]
     sentences = [
         f"When it was fitted, the {name} compared {', '.join(first)} and {last} by the {measure} "
         f"on rows that were held out, and chose {candidate(chosen)}."
     ]
     weighted = [row["name"] for row in selection["candidates"] if row["weight"] > 0.0]
-    if chosen == LOCAL and len(weighted) == 1:
+    if chosen == local and len(weighted) == 1:
         sentences.append(f"All weight is on {candidate(weighted[0])}.")
     lowest = min(compared, key=lambda each: compared[each])
     if compared[lowest] < compared[chosen]:
