@@ -313,6 +313,16 @@ def test_only_one_score_of_two_classes_can_rise():
     for case in (make_case(3), replace(make_case(2), scores=np.zeros((N_ROWS, 4)))):
         with pytest.raises(ValueError, match="only one score of two classes can rise"):
             core_tree(case, spec.Settings(0.05, monotone=True))
+        with pytest.raises(ValueError, match="only one score of two classes can rise"):
+            case.shrunken().fit_root(0.05, rising=True)
+
+
+@pytest.mark.parametrize("margins", [False, True])
+@pytest.mark.parametrize("monotone", [False, True])
+def test_a_root_alone_is_that_of_a_tree(margins, monotone):
+    case = turned_round("above", margins=margins)
+    found = case.shrunken().fit_root(0.05, rising=monotone)
+    assert np.array_equal(found[0], grown_root(case, 0.05, monotone=monotone))
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
