@@ -1,6 +1,7 @@
 """`caltree fit`."""
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -319,3 +320,19 @@ def test_groups_that_cannot_be_used(complaint, visits, tmp_path):
     assert (
         "--attributes names customer, which is the label, a score, the weight, the groups" in line
     )
+
+
+def test_boosting_without_lightgbm_says_how_to_get_it(complaint, visits, tmp_path, monkeypatch):
+    write(visits, tmp_path / "scored.csv")
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
+    line = complaint("fit", "scored.csv", "--out", "m.json", "--calibrator", "boosting")
+    assert 'pip install "caltree[boosting]"' in line
+
+
+def test_boosting_chooses_by_the_loss_that_is_given(run, visits):
+    write(visits, "scored.csv")
+    options = ["--calibrator", "boosting", "--scoring", "log_loss", "--random-state", "3"]
+    result = run("fit", "scored.csv", "--out", "m.json", *options)
+    assert result.exit_code == 0, result.output
+    stored = caltree.load("m.json")
+    assert stored.selection_.scoring == "log_loss" and stored.random_state == 3
