@@ -252,9 +252,7 @@ class AttributeCalibrator(Calibrator):
 
     def _make_dataset(self, X: Any, rows: TrainingRows, categorical_features: Any) -> Dataset:
         """Return the checked rows as plain arrays."""
-        n_classes = len(rows.classes)
-        kind = ScoreKind(n_classes, rows.score_type, self.scores_are_published)
-        seen = kind.regressors(rows.scores)
+        kind = ScoreKind(len(rows.classes), rows.score_type, self.scores_are_published)
         with progress.stage(READING) as reading:
             known, matrix = attributes.learn(
                 X,
@@ -264,17 +262,8 @@ class AttributeCalibrator(Calibrator):
                 identifiers=self._identifiers(),
             )
             reading.say(f"read {matrix.shape[1]} attributes of {len(matrix):,} rows")
-        return Dataset(
-            attributes=known,
-            matrix=matrix,
-            labels=rows.labels,
-            n_classes=n_classes,
-            scores=seen,
-            offset=kind.offset(rows.scores, seen),
-            uncalibrated=None if rows.score_type == "margin" else kind.uncalibrated(rows.scores),
-            weights=rows.weights,
-            groups=None if rows.kept_groups is None else number_groups(rows.kept_groups)[1],
-        )
+        groups = None if rows.kept_groups is None else number_groups(rows.kept_groups)[1]
+        return Dataset.of(known, matrix, rows.labels, kind, rows.scores, rows.weights, groups)
 
     def _set_fitted(self, model: Trees, selection: Selection | None, rows: FittedRows) -> None:
         """Take over what was fitted to some rows."""

@@ -6,13 +6,14 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from .._fitted.boosted import BoostedModel, one_leaf
 from .._fitted.selection import BOOSTED, GLOBAL, UNCALIBRATED, Selection
 from .._inputs.arrays import Floats
+from .._inputs.attributes import Attributes
 from .._inputs.folds import Fold, Rows, make_folds, random_generator
 from .._inputs.scores import is_offset
 from .._running import progress
@@ -76,16 +77,27 @@ def import_lightgbm() -> Any:
     return lightgbm
 
 
+GrowAll: TypeAlias = Callable[[dict[str, Any], Floats, int], TreeArrays]
+"""Grows trees on all rows, wherever they are, by LightGBM's parameters, from a curve, in rounds."""
+
+
 def fit_boosting(
-    dataset: Dataset, settings: BoostingSettings, n_jobs: int | None
+    dataset: Dataset,
+    settings: BoostingSettings,
+    n_jobs: int | None,
+    grow_all: GrowAll | None = None,
 ) -> tuple[BoostedModel, Selection]:
     """Boost trees from a curve, and average both and the uncalibrated probabilities.
+
+    With `grow_all` the dataset is a sample of more rows, on which the last trees are grown.
 
     Each fold's trees stop where its held-out rows lose least. The held-out rows decide on the
     weights. With a few rows the trees of all folds are averaged, each as far as it goes.
     """
-    booster = _Booster(dataset, settings, count_threads(n_jobs))
+    booster = _Booster(dataset, settings, count_threads(n_jobs), grow_all)
     folds = _make_folds(dataset, settings.random_state)
+    if grow_all is not None:
+        folds = folds[:1]
     n_parts = len(folds) + 1
     with progress.stage(GROWING) as growing:
         grown = []
@@ -133,7 +145,14 @@ class _Grown:
 class _Booster:
     """Boosts trees on some of the rows."""
 
-    def __init__(self, dataset: Dataset, settings: BoostingSettings, n_threads: int) -> None:
+    def __init__(
+        self,
+        dataset: Dataset,
+        settings: BoostingSettings,
+        n_threads: int,
+        grow_all: GrowAll | None,
+    ) -> None:
+        self._grow_all = grow_all
         self._lightgbm = import_lightgbm()
         self._data = dataset
         self._settings = settings
@@ -143,13 +162,11 @@ class _Booster:
     def _columns(self) -> Any:
         """All rows in the bins of LightGBM: attributes, and the scores without their bends."""
         data = self._data
-        plain = data.scores[:, : data.n_plain_scores]
-        nominal = np.flatnonzero(data.attributes.n_categories > 0).tolist()
         return self._lightgbm.Dataset(
-            np.hstack([data.matrix, plain]),
+            columns_of(data),
             label=data.labels,
-            weight=None if data.weights is None else _moderate(data.weights),
-            categorical_feature=nominal,
+            weight=None if data.weights is None else moderate(data.weights, data.weights.mean()),
+            categorical_feature=nominal_columns(data.attributes),
             params=self._parameters,
         ).construct()
 
@@ -198,6 +215,8 @@ class _Booster:
         if REFITS and len(grown) == 1:
             rows, rounds = _all_rows(self._data), math.ceil(ROUNDS_OF_REFIT * grown[0].rounds)
             curve = self.fit_curve(rows)
+            if self._grow_all is not None:
+                return curve, self._grow_all(self._parameters, curve, rounds)
             callbacks = [lambda state: tell(state.iteration / rounds)]
             booster = self._train(self._subset(rows, curve), rounds, callbacks)
             return curve, self._read(booster, rounds)
@@ -221,6 +240,22 @@ class _Booster:
     def _read(self, booster: Any, rounds: int) -> TreeArrays:
         text = booster.model_to_string(num_iteration=rounds)
         return read_trees(text, self._data.attributes, self._data.n_states)
+
+
+def columns_of(dataset: Dataset) -> Floats:
+    """Return the columns that trees split on: attributes, and the scores without their bends."""
+    return np.hstack([dataset.matrix, dataset.scores[:, : dataset.n_plain_scores]])
+
+
+def nominal_columns(attributes: Attributes) -> list[int]:
+    """Return the columns whose numbers are codes of categories."""
+    found: list[int] = np.flatnonzero(attributes.n_categories > 0).tolist()
+    return found
+
+
+def start_log_odds(dataset: Dataset, curve: Floats) -> Floats:
+    """Return the log-odds from which trees start, of all rows."""
+    return curve_log_odds(dataset, curve, _all_rows(dataset))
 
 
 def curve_log_odds(dataset: Dataset, curve: Floats, rows: Rows) -> Floats:
@@ -253,13 +288,12 @@ def _parameters(dataset: Dataset, settings: BoostingSettings, n_threads: int) ->
     return found
 
 
-def _moderate(weights: Floats) -> Floats:
-    """Return weights that LightGBM, which rounds them, can add up and subtract again.
+def moderate(weights: Floats, mean: float) -> Floats:
+    """Return weights, of some mean, that LightGBM, which rounds them, can add up and subtract.
 
     Where a row counts for a million, it does not matter for how many; and one that counts for a
     millionth of the mean does not matter.
     """
-    mean = float(weights.mean())
     least = _SMALLEST_SHARE * mean
     return np.maximum(weights, least) * min(1.0, _LARGEST_MEAN / mean)
 

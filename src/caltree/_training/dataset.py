@@ -11,6 +11,7 @@ from .._fitted.model import FittedModel
 from .._inputs.arrays import Floats, Labels
 from .._inputs.attributes import Attributes
 from .._inputs.groups import GroupNumbers
+from .._inputs.scores import ScoreKind
 
 # The work of a node model grows with the square of the scores each log-odds sees.
 _MOST_SEEN_SCORES = 30
@@ -32,6 +33,31 @@ class Dataset:
     """The uncalibrated probabilities; None of margins."""
     weights: Floats | None
     groups: GroupNumbers | None = None
+
+    @classmethod
+    def of(
+        cls,
+        attributes: Attributes,
+        matrix: Floats,
+        labels: Labels,
+        kind: ScoreKind,
+        scores: Floats,
+        weights: Floats | None,
+        groups: GroupNumbers | None = None,
+    ) -> Dataset:
+        """Put together encoded attributes, labels, and scores as they were given."""
+        seen = kind.regressors(scores)
+        return cls(
+            attributes=attributes,
+            matrix=matrix,
+            labels=labels,
+            n_classes=kind.n_classes,
+            scores=seen,
+            offset=kind.offset(scores, seen),
+            uncalibrated=None if kind.score_type == "margin" else kind.uncalibrated(scores),
+            weights=weights,
+            groups=groups,
+        )
 
     @cached_property
     def core(self) -> _core.Training:

@@ -34,6 +34,13 @@ class TreeArrays:
         trees = [{**tree, "value": tree["value"] * factor} for tree in self.trees]
         return TreeArrays(trees, self.states)
 
+    def with_rows(self, n_rows: int) -> TreeArrays:
+        """Return trees that say they were grown on so many rows, of which they knew some."""
+        trees = [
+            {**tree, "n_rows": tree["n_rows"] * (n_rows / tree["n_rows"][0])} for tree in self.trees
+        ]
+        return TreeArrays(trees, self.states)
+
     def __add__(self, others: TreeArrays) -> TreeArrays:
         return TreeArrays(self.trees + others.trees, self.states + others.states)
 

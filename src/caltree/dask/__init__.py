@@ -9,7 +9,8 @@ try:
 except ImportError as error:
     raise ImportError(f"caltree.dask needs Dask: pip install caltree[dask] ({error})") from None
 
+from .boosting import CalibrationBoosting
 from .classifier import CalibratedClassifier
 from .tree import CalibrationTree
 
-__all__ = ["CalibratedClassifier", "CalibrationTree"]
+__all__ = ["CalibratedClassifier", "CalibrationBoosting", "CalibrationTree"]

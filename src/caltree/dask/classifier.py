@@ -30,6 +30,7 @@ from .._inputs.indexing import Columns, take_rows
 from .._inputs.parameters import check_choice, check_count
 from .._inputs.scores import ScoreType
 from .._running import progress
+from .boosting import CalibrationBoosting
 from .collections import (
     align,
     current_client,
@@ -47,6 +48,10 @@ from .tree import CalibrationTree
 
 # Rows are only counted here, and what they hold is but glanced at.
 _FEW_BINS = 2
+_CALIBRATORS: dict[str, type[CalibrationTree | CalibrationBoosting]] = {
+    "tree": CalibrationTree,
+    "boosting": CalibrationBoosting,
+}
 
 
 class CalibratedClassifier(CalibratedClassifierBase):
@@ -65,8 +70,9 @@ class CalibratedClassifier(CalibratedClassifierBase):
         ``lightgbm.DaskLGBMClassifier``; or any fitted classifier inside a ``FrozenEstimator``,
         which is not fitted again and is given a partition at a time. The rows should not be those
         it was trained on.
-    calibrator : "tree" or calibrator, default="tree"
-        "tree" is short for `caltree.dask.CalibrationTree()`.
+    calibrator : {"tree", "boosting"} or calibrator, default="tree"
+        "tree" is short for `caltree.dask.CalibrationTree()`, "boosting" for
+        `caltree.dask.CalibrationBoosting()`.
     cv : int, default=5
         The number of folds of the out-of-fold scores. The number of a row decides which fold it
         is in.
@@ -273,15 +279,16 @@ class CalibratedClassifier(CalibratedClassifierBase):
         return estimators, methods
 
     def _named_calibrator(self, name: str) -> Calibrator:
-        check_choice("calibrator", name, ("tree",))
-        return CalibrationTree(verbose=self.verbose)
+        check_choice("calibrator", name, tuple(_CALIBRATORS))
+        return _CALIBRATORS[name](verbose=self.verbose)
 
     def _check_calibrator(self, kind: ScoreType) -> Any:
         calibrator = super()._check_calibrator(kind)
-        if isinstance(calibrator, Calibrator) and not isinstance(calibrator, CalibrationTree):
+        known = tuple(_CALIBRATORS.values())
+        if isinstance(calibrator, Calibrator) and not isinstance(calibrator, known):
             raise TypeError(
                 f"calibrator {type(calibrator).__name__} does not take Dask collections; use "
-                "caltree.dask.CalibrationTree()"
+                "caltree.dask.CalibrationTree() or caltree.dask.CalibrationBoosting()"
             )
         return calibrator
 

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from dask.delayed import Delayed
 
+from .._fitted.fingerprint import calibration_hashes
 from .._histogram.chunk import Chunk, Plan
 from .._histogram.prepare import Part, Sample, bin_rows, make_plan, sample_rows
 from .._histogram.summaries import TableSummary
@@ -32,6 +33,7 @@ from .._inputs.ranking import Backwards, find_backwards, warn_of_backwards
 from .._inputs.score_columns import ScoreColumns, find_columns, turn
 from .._inputs.score_types import ScoreSurvey
 from .._inputs.scores import SCORE_TYPES, ScoreKind, as_score_matrix, check_probabilities
+from .._training.dataset import Dataset
 from .collections import zip_rows
 from .pool import merge
 from .tasks import Tasks
@@ -185,6 +187,10 @@ class ScoresRead:
     backwards: list[Backwards]
     """Classes that a sample of the rows ranks backwards."""
 
+    def in_order(self, scores: Floats) -> Floats:
+        """Scores as they were given, of the second class if there is one column for two."""
+        return turn(scores, self.kind.score_type) if self.columns.is_turned else scores
+
     def warn(self, classes: Classes) -> None:
         """Say what is doubtful."""
         if self.type_warning is not None:
@@ -252,11 +258,22 @@ def bin_part(
 ) -> tuple[Chunk, SmallestHashes]:
     """The rows of a partition in bins, and their smallest hashes."""
     plan, attributes, read = planned
-    part, columns = part_of(partition, given, known)
-    if columns.is_turned:
-        part = replace(part, scores=turn(part.scores, read.kind.score_type))
+    part, _ = part_of(partition, given, known)
+    part = replace(part, scores=read.in_order(part.scores))
     fold = fold_of(known.first(partition), len(part))
     return bin_rows(part, attributes, plan.bins, read.kind, fold)
+
+
+def encode_part(
+    partition: int, given: Given, known: Known, planned: Planned
+) -> tuple[Dataset, SmallestHashes]:
+    """The rows of a partition as plain arrays, and their smallest hashes."""
+    _, attributes, read = planned
+    part, _ = part_of(partition, given, known)
+    matrix, scores = part.encode(attributes), read.in_order(part.scores)
+    hashes = calibration_hashes(matrix, part.labels, scores, read.kind)
+    rows = Dataset.of(attributes, matrix, part.labels, read.kind, scores, part.weights)
+    return rows, SmallestHashes.of(hashes)
 
 
 def merge_smallest(*some: SmallestHashes | None) -> SmallestHashes | None:

@@ -9,7 +9,6 @@ import dask
 import numpy as np
 from dask.base import is_dask_collection
 from distributed import Future
-from distributed.worker import warn
 from sklearn.utils.validation import check_is_fitted
 
 from .. import tree
@@ -17,13 +16,12 @@ from .._base import FittedRows
 from .._fitted.fingerprint import Fingerprint
 from .._histogram.engine import HistogramEngine
 from .._inputs.folds import deal_by_number, folds_by_number
-from .._inputs.parameters import check_choice, check_count
-from .._inputs.scores import ON_BAD_ROWS
-from .._model_base import predict_and_count
+from .._inputs.parameters import check_count
 from .._running import progress
 from .._training.fit_tree import fit_tree
 from .._training.settings import READING
 from .collections import current_client, lazy_matrix, partitions, zip_rows
+from .lazy import lazy_probabilities, refuse_groups, without_dask
 from .pool import DaskPool, hold, merge
 from .preparing import (
     Known,
@@ -93,12 +91,7 @@ class CalibrationTree(tree.CalibrationTree):
             The tree itself.
         """
         self._check_parameters()
-        if groups is not None:
-            raise ValueError(
-                "groups cannot be kept together on a cluster, where each row's fold depends on its "
-                "number alone; use caltree.CalibrationTree on a sample of the groups, or leave "
-                "groups out"
-            )
+        refuse_groups(groups, "CalibrationTree")
         parts = partitions(X=X, y=y, scores=scores, sample_weight=sample_weight)
         with Tasks(current_client()) as tasks, progress.fitting(self, self.verbose):
             with progress.stage(READING) as reading:
@@ -168,14 +161,7 @@ class CalibrationTree(tree.CalibrationTree):
         -----
         A warning says which values no training row had, one a partition that has some.
         """
-        if not is_dask_collection(X):
-            return super().predict_proba(X, scores, on_bad_rows=on_bad_rows)
-        check_choice("on_bad_rows", on_bad_rows, ON_BAD_ROWS)
-        check_is_fitted(self)
-        local = dask.delayed(self.to_local(), pure=True)
-        rows = zip_rows(partitions(X=X, scores=scores), "X", "scores")
-        pairs = [(*some, local, on_bad_rows) for some in rows]
-        return lazy_matrix(_probabilities, pairs, X, len(self.classes_))
+        return lazy_probabilities(self, X, scores, on_bad_rows)
 
     def apply(self, X: Any) -> Any:
         """The leaf that each row falls into, lazily if the rows are Dask's.
@@ -205,10 +191,7 @@ class CalibrationTree(tree.CalibrationTree):
         caltree.CalibrationTree
             A fitted tree.
         """
-        check_is_fitted(self)
-        local = tree.CalibrationTree(**self.get_params())
-        local.__dict__ |= {name: v for name, v in vars(self).items() if name.endswith("_")}
-        return local
+        return without_dask(self, tree.CalibrationTree)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -229,16 +212,6 @@ def _tasks(parts: dict[str, list[Any]], known: Known) -> list[tuple[int, tuple[A
 
 def _each(tasks: Tasks, several: list[Future], item: int) -> list[Future]:
     return tasks.map(itemgetter(item), several)
-
-
-def _probabilities(
-    X: Any, scores: Any, local: tree.CalibrationTree, on_bad_rows: Literal["error", "nan"]
-) -> Any:
-    probabilities, unseen = predict_and_count(local, X, scores, on_bad_rows=on_bad_rows)
-    message = unseen.message()
-    if message is not None:
-        warn(message, UserWarning)  # to the client, too
-    return probabilities
 
 
 def _leaves(X: Any, local: tree.CalibrationTree) -> Any:
