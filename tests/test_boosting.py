@@ -51,7 +51,7 @@ def mixture(fitted, X, scores, regressors, raw):
     both = [np.hstack([0 * odds, odds]) if odds.shape[1] == 1 else odds for odds in (curve, raw)]
     found = model.uncalibrated_weight * scores
     found = found + model.curve_weight * softmax(both[0], axis=1)
-    return found + model.boosted_weight * softmax(both[0] + both[1], axis=1)
+    return found + model.boosted_weight * softmax(model.start * both[0] + both[1], axis=1)
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])

@@ -76,7 +76,7 @@ export function load(stored) {
       (F, slope, k, { length }) => F + slope * score(j, k, length), first);
     const F = (lines) => oneAClass(lines.map(line)).map((f, j) => (model.offset ? f + odds[j] : f));
     function boosted() { // the curve, and with it what the leaves add to each log-odds
-      const curve = F(parameters), added = curve.slice(), first = m > 2 ? 0 : 1;
+      const curve = F(parameters), added = curve.map((f) => model.start * f), first = m > 2 ? 0 : 1;
       ways.forEach((nodes, t) => { added[first + model.state[t]] += model.value[nodes.at(-1)]; });
       return [[curve, added].map((f) => softmax(f)), [model.curve_weight, model.boosted_weight]];
     }

@@ -83,6 +83,7 @@ class BoostedPredictor:
         state: Indices,
         parameters: Floats,
         n_scores: int,
+        start: float,
         curve_weight: float,
         boosted_weight: float,
     ) -> None: ...

@@ -29,6 +29,7 @@ def stump(**changes: Any) -> dict[str, Any]:
         "state": indices(0, 0),
         "parameters": np.array([[0.1, 1.5]]),
         "n_scores": 1,
+        "start": 0.75,
         "curve_weight": 0.25,
         "boosted_weight": 0.5,
     }
@@ -40,7 +41,7 @@ def plain(arrays: dict[str, Any], matrix: Any, scores: Any, offset: Any = None) 
     n_states = len(arrays["parameters"])
     curve = arrays["parameters"][:, 0] + scores @ arrays["parameters"][:, 1:].T
     curve = curve if offset is None else curve + offset
-    boosted = curve.copy()
+    boosted = arrays["start"] * curve
     columns = np.hstack([matrix, scores])
     for row, values in enumerate(columns):
         for root, state in zip(arrays["roots"], arrays["state"], strict=True):

@@ -91,6 +91,8 @@ MALFORMED = [
     (("model", "parameters"), [0.0, 1.0, 0.0], "list of numbers"),
     (("model", "roots"), [0], "exactly one tree|entries in state"),
     (("model", "roots", 0), 1, "rise from 0"),
+    (("model", "start"), 1.5, "start of a stored model must be from 0 to 1"),
+    (("model", "start"), "1", "start of a stored model must be a number"),
     (("model", "curve_weight"), -0.1, "must not be negative"),
     (("model", "curve_weight"), None, "curve_weight of a stored model must be a number"),
     (("model", "boosted_weight"), True, "boosted_weight of a stored model must be a number"),

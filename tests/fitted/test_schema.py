@@ -365,6 +365,7 @@ def replaced(stored, path, value):
         ("boosting", ("model", "state", 0), -1),
         ("boosting", ("model", "parameters", 0), []),
         ("boosting", ("model", "parameters", 0, 0), None),
+        ("boosting", ("model", "start"), -0.1),
         ("boosting", ("model", "curve_weight"), 1.1),
         ("boosting", ("model", "boosted_weight"), -0.1),
         ("boosting", ("model", "weight"), [1.0]),

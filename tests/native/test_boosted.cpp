@@ -88,7 +88,7 @@ struct Case {
 };
 
 // What a case says about a row, step by step.
-std::vector<double> expected(const Case& given, const Router& router, std::size_t row,
+std::vector<double> expected(const Case& given, const Router& router, std::size_t row, double start,
                              double curve_weight, double boosted_weight) {
     const std::size_t n = given.n_states;
     const std::size_t m = n == 1 ? 2 : n;
@@ -106,6 +106,7 @@ std::vector<double> expected(const Case& given, const Router& router, std::size_
         for (std::size_t j = 0; j < m; ++j) result[j] += weight * std::exp(F[j]) / total;
     };
     add(curve_weight);
+    for (double& f : F) f *= start;
     for (std::size_t t = 0; t < given.roots.size(); ++t) {
         auto node = static_cast<std::size_t>(given.roots[t]);
         while (!router.is_leaf(node)) {
@@ -118,7 +119,7 @@ std::vector<double> expected(const Case& given, const Router& router, std::size_
     return result;
 }
 
-void check_case(const Case& given, double curve_weight, double boosted_weight) {
+void check_case(const Case& given, double start, double curve_weight, double boosted_weight) {
     const std::size_t n = given.n_states;
     const std::size_t m = n == 1 ? 2 : n;
     const BoostedPredictor predictor({given.routes(),
@@ -127,13 +128,15 @@ void check_case(const Case& given, double curve_weight, double boosted_weight) {
                                       given.state,
                                       given.parameters,
                                       {n, n + 1, n},
+                                      start,
                                       curve_weight,
                                       boosted_weight});
     std::vector<double> found(given.n_rows * m);
     predictor.probabilities(given.rows(), found.data());
     const Router router(given.routes());
     for (std::size_t i = 0; i < given.n_rows; ++i) {
-        const std::vector<double> wanted = expected(given, router, i, curve_weight, boosted_weight);
+        const std::vector<double> wanted =
+            expected(given, router, i, start, curve_weight, boosted_weight);
         for (std::size_t j = 0; j < m; ++j) CHECK(std::abs(found[i * m + j] - wanted[j]) < 1e-12);
     }
 }
@@ -144,9 +147,9 @@ int main() {
     Random random(1);
     for (std::size_t trial = 0; trial < 300; ++trial) {
         const Case given(random, trial % 2 == 0 ? 1 : 3);
-        check_case(given, 0.25, 0.5);
-        check_case(given, 1.0, 0.0);
-        check_case(given, 0.0, 1.0);
+        check_case(given, 0.75, 0.25, 0.5);
+        check_case(given, 0.75, 1.0, 0.0);
+        check_case(given, 0.75, 0.0, 1.0);
     }
     return 0;
 }

@@ -37,7 +37,8 @@ def train(X, y, rounds=20, **params):
 def as_model(booster, n_states=1):
     trees = read_trees(booster.model_to_string(), known_attributes(), n_states)
     curve = np.zeros((n_states, 2))
-    others = {"curve_weight": 0.0, "boosted_weight": 1.0, "n_scores": n_states, "offset": False}
+    weights = {"start": 1.0, "curve_weight": 0.0, "boosted_weight": 1.0}
+    others = {**weights, "n_scores": n_states, "offset": False}
     return BoostedModel(known_attributes(), **trees.joined(), parameters=curve, **others)
 
 

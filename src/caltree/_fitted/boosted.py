@@ -21,10 +21,10 @@ class BoostedModel(Trees):
     """A curve for all rows, and trees whose leaves add to its log-odds.
 
     The probabilities are `curve_weight` times those of the curve, plus `boosted_weight` times those
-    of the curve's log-odds with what the leaves of all trees add. Every split has two children, and
-    its gain is that of the training rows, of which `n_rows` is the number. The `parameters` are
-    those of the curve: n_states x width. The other arrays are those of `Trees`. A model without
-    boosted trees has one tree, a leaf of value 0.
+    of `start` times the curve's log-odds, with what the leaves of all trees add. Every split has
+    two children, and its gain is that of the training rows, of which `n_rows` is the number. The
+    `parameters` are those of the curve: n_states x width. The other arrays are those of `Trees`. A
+    model without boosted trees has one tree, a leaf of value 0.
 
     Parameters
     ----------
@@ -32,6 +32,9 @@ class BoostedModel(Trees):
         One a node: what a leaf adds to a log-odds; 0 where a node is split.
     state : ndarray of int32
         One a tree: the log-odds that its leaves add to.
+    start : float
+        The share of the curve's log-odds that the trees add to: 1, or less where trees may only
+        rise with a score and could not take back what is too much.
     curve_weight : float
         The weight of the curve alone.
     boosted_weight : float
@@ -41,12 +44,13 @@ class BoostedModel(Trees):
 
     value: Floats
     state: Indices
+    start: float
     curve_weight: float
     boosted_weight: float
 
     PER_NODE: ClassVar[ArrayTypes] = {**STRUCTURE, "value": (np.float64, 1)}
     ARRAYS: ClassVar[ArrayTypes] = {**PER_NODE, **OTHERS, **_OWN}
-    NUMBERS: ClassVar[tuple[str, ...]] = ("curve_weight", "boosted_weight")
+    NUMBERS: ClassVar[tuple[str, ...]] = ("start", "curve_weight", "boosted_weight")
 
     def probabilities(self, matrix: Floats, scores: Floats, offset: Floats | None = None) -> Floats:
         """Return the weighted sum of what the curve says, with and without the trees."""
@@ -79,6 +83,7 @@ class BoostedModel(Trees):
             self.state,
             self.parameters,
             self.n_scores,
+            self.start,
             self.curve_weight,
             self.boosted_weight,
         )
@@ -97,6 +102,8 @@ class BoostedModel(Trees):
             raise ValueError("a stored model has boosted trees whose splits have not two children")
 
     def _check_weights(self) -> None:
+        if not 0.0 <= self.start <= 1.0:
+            raise ValueError("start of a stored model must be from 0 to 1")
         weights = (self.curve_weight, self.boosted_weight)
         if min(weights) < 0.0 or sum(weights) > 1.0 + WEIGHT_ROUNDING:
             raise ValueError(

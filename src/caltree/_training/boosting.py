@@ -29,15 +29,20 @@ from .settings import AVERAGING, GROWING, JUDGING
 
 # How trees are grown.
 PARAMETERS = {
-    "learning_rate": 0.1,
     "num_leaves": 31,
     "min_data_in_leaf": 20,
+    "min_sum_hessian_in_leaf": 1.0,
+    "lambda_l2": 20.0,
     "max_bin": 255,
     "feature_pre_filter": False,
 }
+LEARNING_RATE, LEARNING_RATE_OF_MANY_ROWS = 0.1, 0.2
 MOST_ROUNDS = 1000
 PATIENCE = 20
 """Rounds without improvement on held-out rows, after which no more are boosted."""
+START_OF_RISING = 0.6
+"""The share of the curve that trees add to if they must rise with the score: what they add can then
+make the curve flatter, too."""
 CURVE_PENALTY = 0.05
 """How strongly the curve is held at the temperature; see `CalibrationTree`."""
 
@@ -64,6 +69,11 @@ class BoostingSettings:
     monotone: bool
     random_state: Any
 
+    @property
+    def start(self) -> float:
+        """The share of the curve's log-odds that trees add to."""
+        return START_OF_RISING if self.monotone else 1.0
+
 
 def import_lightgbm() -> Any:
     """Return the module, or say how to install it."""
@@ -77,8 +87,9 @@ def import_lightgbm() -> Any:
     return lightgbm
 
 
-GrowAll: TypeAlias = Callable[[dict[str, Any], Floats, int], TreeArrays]
-"""Grows trees on all rows, wherever they are, by LightGBM's parameters, from a curve, in rounds."""
+GrowAll: TypeAlias = Callable[[dict[str, Any], Floats, float, int], TreeArrays]
+"""Grows trees on all rows, wherever these are: by LightGBM's parameters, from a share of a curve,
+in so many rounds."""
 
 
 def fit_boosting(
@@ -109,11 +120,17 @@ def fit_boosting(
         held_out = _predict_held_out(dataset, settings, folds, grown)
         weights, selection = _choose_weights(held_out)
         averaging.say(f"averaged {len(weights)} candidates (chosen: {selection.chosen})")
-    return make_model(dataset, curve, trees, *weights[-2:].tolist()), selection
+    model = make_model(dataset, curve, trees, settings.start, *weights[-2:].tolist())
+    return model, selection
 
 
 def make_model(
-    dataset: Dataset, curve: Floats, trees: TreeArrays, curve_weight: float, boosted_weight: float
+    dataset: Dataset,
+    curve: Floats,
+    trees: TreeArrays,
+    start: float,
+    curve_weight: float,
+    boosted_weight: float,
 ) -> BoostedModel:
     """Put a curve and trees together; trees of no weight are left out."""
     if boosted_weight > 0.0 and trees.trees:
@@ -126,6 +143,7 @@ def make_model(
     return BoostedModel(
         **arrays,
         parameters=curve,
+        start=start,
         curve_weight=curve_weight,
         boosted_weight=boosted_weight,
         n_scores=int(dataset.scores.shape[1]),
@@ -216,7 +234,7 @@ class _Booster:
             rows, rounds = _all_rows(self._data), math.ceil(ROUNDS_OF_REFIT * grown[0].rounds)
             curve = self.fit_curve(rows)
             if self._grow_all is not None:
-                return curve, self._grow_all(self._parameters, curve, rounds)
+                return curve, self._grow_all(self._parameters, curve, self._settings.start, rounds)
             callbacks = [lambda state: tell(state.iteration / rounds)]
             booster = self._train(self._subset(rows, curve), rounds, callbacks)
             return curve, self._read(booster, rounds)
@@ -229,7 +247,7 @@ class _Booster:
     def _subset(self, rows: Rows, curve: Floats) -> Any:
         """Return some rows, whose log-odds start at the curve's."""
         subset = self._columns.subset(rows.astype(np.int32)).construct()
-        start = curve_log_odds(self._data, curve, rows)
+        start = self._settings.start * curve_log_odds(self._data, curve, rows)
         return subset.set_init_score(start[:, 0] if start.shape[1] == 1 else start)
 
     def _train(self, rows: Any, rounds: int, callbacks: list[Any], **others: Any) -> Any:
@@ -253,14 +271,14 @@ def nominal_columns(attributes: Attributes) -> list[int]:
     return found
 
 
-def start_log_odds(dataset: Dataset, curve: Floats) -> Floats:
-    """Return the log-odds from which trees start, of all rows."""
-    return curve_log_odds(dataset, curve, _all_rows(dataset))
+def start_log_odds(dataset: Dataset, curve: Floats, start: float) -> Floats:
+    """Return the log-odds that trees add to, of all rows."""
+    return start * curve_log_odds(dataset, curve, _all_rows(dataset))
 
 
 def curve_log_odds(dataset: Dataset, curve: Floats, rows: Rows) -> Floats:
     """Return what a curve says about some rows, a column a log-odds."""
-    model = make_model(dataset, curve, TreeArrays([], []), 1.0, 0.0)
+    model = make_model(dataset, curve, TreeArrays([], []), 1.0, 1.0, 0.0)
     linear = np.tile(curve[:, 0], (len(rows), 1))
     for number, seen in enumerate(model.seen_scores.T, start=1):
         linear += dataset.scores[np.ix_(rows, seen)] * curve[:, number]
@@ -272,8 +290,10 @@ def curve_log_odds(dataset: Dataset, curve: Floats, rows: Rows) -> Floats:
 def _parameters(dataset: Dataset, settings: BoostingSettings, n_threads: int) -> dict[str, Any]:
     """Return the parameters of LightGBM, of which threads change no result."""
     is_binary = dataset.n_classes == 2
+    has_many_rows = len(dataset.labels) >= MANY_ROWS
     found: dict[str, Any] = {
         **PARAMETERS,
+        "learning_rate": LEARNING_RATE_OF_MANY_ROWS if has_many_rows else LEARNING_RATE,
         "objective": "binary" if is_binary else "multiclass",
         "num_class": 1 if is_binary else dataset.n_classes,
         "metric": "None",
@@ -319,7 +339,11 @@ def _predict_held_out(
     found = [] if known is None else [known[rows]]
     for weights in ((1.0, 0.0), (0.0, 1.0)):
         parts = [
-            _predict(dataset, make_model(dataset, each.curve, each.trees, *weights), test)
+            _predict(
+                dataset,
+                make_model(dataset, each.curve, each.trees, settings.start, *weights),
+                test,
+            )
             for each, (_, test) in zip(grown, folds, strict=True)
         ]
         found.append(np.concatenate(parts))

@@ -227,8 +227,10 @@ class _Rows:
             known.classes, self.kind.score_type, read.columns, known.n_rows, self.fingerprint
         )
 
-    def grow(self, parameters: dict[str, Any], curve: Floats, rounds: int) -> TreeArrays:
-        """Grow trees on all rows by LightGBM, which start from a curve."""
+    def grow(
+        self, parameters: dict[str, Any], curve: Floats, share: float, rounds: int
+    ) -> TreeArrays:
+        """Grow trees on all rows by LightGBM, which start from a share of a curve."""
         attributes, n_states = self.planned[1], len(curve)
         n_plain = self.dataset().n_plain_scores
         # Each worker has its own threads.
@@ -236,7 +238,7 @@ class _Rows:
         model = import_lightgbm().DaskLGBMClassifier(
             client=self.tasks.client, n_estimators=rounds, **others
         )
-        start = self._array(start_log_odds, n_states, curve=curve)
+        start = self._array(start_log_odds, n_states, curve=curve, start=share)
         with warnings.catch_warnings():
             # Of a parameter that is LightGBM's own default.
             warnings.filterwarnings("ignore", message="Parameter n_jobs will be ignored")

@@ -11,7 +11,7 @@ class BoostedHandle {
   public:
     BoostedHandle(RouteArrays routes, Array<double> value, Array<std::int32_t> roots,
                   Array<std::int32_t> state, RowMajor<double> parameters, std::size_t n_scores,
-                  double curve_weight, double boosted_weight)
+                  double start, double curve_weight, double boosted_weight)
         : routes_(std::move(routes)),
           value_(std::move(value)),
           roots_(std::move(roots)),
@@ -23,6 +23,7 @@ class BoostedHandle {
                  view(state_),
                  {parameters_.data(), parameters_.size()},
                  {parameters_.shape(0), parameters_.shape(1), n_scores},
+                 start,
                  curve_weight,
                  boosted_weight},
           predictor_(checked()) {}
@@ -85,17 +86,17 @@ void caltree::bind_boosted(nb::module_& m) {
                Array<std::int32_t> missing, Array<std::int32_t> table, Array<std::int32_t> branches,
                Array<std::int32_t> n_categories, Array<double> value, Array<std::int32_t> roots,
                Array<std::int32_t> state, RowMajor<double> parameters, std::size_t n_scores,
-               double curve_weight, double boosted_weight) {
+               double start, double curve_weight, double boosted_weight) {
                 new (self) BoostedHandle(
                     {std::move(attribute), std::move(threshold), std::move(first_child),
                      std::move(n_children), std::move(missing), std::move(table),
                      std::move(branches), std::move(n_categories)},
                     std::move(value), std::move(roots), std::move(state), std::move(parameters),
-                    n_scores, curve_weight, boosted_weight);
+                    n_scores, start, curve_weight, boosted_weight);
             },
             "attribute"_a, "threshold"_a, "first_child"_a, "n_children"_a, "missing"_a, "table"_a,
             "branches"_a, "n_categories"_a, "value"_a, "roots"_a, "state"_a, "parameters"_a,
-            "n_scores"_a, "curve_weight"_a, "boosted_weight"_a)
+            "n_scores"_a, "start"_a, "curve_weight"_a, "boosted_weight"_a)
         .def("probabilities", &BoostedHandle::probabilities, "matrix"_a, "scores"_a,
              "offset"_a.none() = nb::none());
 }

@@ -27,6 +27,7 @@ struct BoostedTrees {
     std::span<const std::int32_t> state;  // the log-odds that each tree adds to
     std::span<const double> parameters;   // the curve: n_states x width
     ModelShape shape;
+    double start;                         // the share of the curve that trees add to
     double curve_weight, boosted_weight;  // of the curve alone, and of curve and trees together
 };
 
@@ -65,6 +66,7 @@ class BoostedPredictor {
             if (trees_.curve_weight > 0.0) add(odds, count, trees_.curve_weight, result);
             if (!(trees_.boosted_weight > 0.0)) continue;
             copy_rows(rows, begin, count, values.data());
+            for (double& f : odds.F) f *= trees_.start;
             add_trees(values.data(), n_columns(rows), odds.F.data());
             add(odds, count, trees_.boosted_weight, result);
         }

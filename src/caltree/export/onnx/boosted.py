@@ -27,7 +27,7 @@ def boosted_probabilities(
     if model.curve_weight > 0.0:
         parts.append(_weighted(graph, curve, model.n_states, model.curve_weight))
     if model.boosted_weight > 0.0:
-        boosted = graph.op("Add", curve, _sums(graph, model, leaves))
+        boosted = graph.op("Add", graph.op("Mul", curve, model.start), _sums(graph, model, leaves))
         parts.append(_weighted(graph, boosted, model.n_states, model.boosted_weight))
     return parts[0] if len(parts) == 1 else graph.op("Add", *parts)
 

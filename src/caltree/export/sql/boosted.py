@@ -38,7 +38,8 @@ def sums_of_boosted(
     parts = [(model.curve_weight, curve)]
     if model.boosted_weight > 0.0:
         added = _added(model, routes)
-        sums = [add_terms([name, *terms]) for name, terms in zip(curve, added, strict=True)]
+        starts = [f"{dialect.double(model.start)} * {name}" for name in curve]
+        sums = [add_terms([start, *terms]) for start, terms in zip(starts, added, strict=True)]
         parts.append((model.boosted_weight, given.name_each("boosted", sums, _BOOSTED)))
     zero = [dialect.double(0.0)] if model.n_states == 1 else []
     found: list[list[str]] = [[] for _ in range(model.n_classes)]
