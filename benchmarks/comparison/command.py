@@ -35,8 +35,8 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--data-dir", required=True, help="a folder of ARFF files, gzip allowed")
     run.add_argument("--scores", help="the folder of the learners' scores; beside the store if not")
     run.add_argument("--datasets", type=_names, help="names between commas; all if not")
-    run.add_argument("--learners", type=_names_of(LEARNERS), default=tuple(LEARNERS))
-    run.add_argument("--calibrators", type=_names_of(ALL), default=tuple(CALIBRATORS))
+    run.add_argument("--learners", type=names_of(LEARNERS), default=tuple(LEARNERS))
+    run.add_argument("--calibrators", type=names_of(ALL), default=tuple(CALIBRATORS))
     run.add_argument("--runs", type=_count, default=3)
     run.add_argument("--only-cached", action="store_true", help="only folds whose scores are there")
     run.add_argument("--n-jobs", type=int, default=1, help="folds at a time")
@@ -44,7 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--quiet", action="store_true", help="say nothing of single folds")
     forget = actions.add_parser("forget", help="remove results, to measure them again")
     forget.set_defaults(action=_forget)
-    forget.add_argument("--calibrators", type=_names_of(ALL), required=True)
+    forget.add_argument("--calibrators", type=names_of(ALL), required=True)
     table = actions.add_parser("table", help="print what is known, as Markdown")
     table.set_defaults(action=_table)
     table.add_argument("--measure", choices=MEASURES, default=MEASURES[0])
@@ -55,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     other.add_argument("--cells", action="store_true", help="every mean")
     other.add_argument(
         "--against-best",
-        type=_names_of(ALL),
+        type=names_of(ALL),
         nargs="?",
         const=OURS,
         metavar="NAMES",
@@ -74,7 +74,7 @@ def _names(given: str) -> tuple[str, ...]:
     return names
 
 
-def _names_of(known: Iterable[str]) -> Callable[[str], tuple[str, ...]]:
+def names_of(known: Iterable[str]) -> Callable[[str], tuple[str, ...]]:
     """A reader of names between commas that are all known."""
 
     def read(given: str) -> tuple[str, ...]:

@@ -288,19 +288,35 @@ class LightGBM(Peer):
     """LightGBM on attributes and log-odds, which starts from the uncalibrated probabilities.
 
     A stratified fifth of the rows, which the trees do not see, says how many of them there are.
-    Trees are small and slow, and a leaf must have some rows of which the scores are not sure: with
-    the package's defaults it does more harm than good where scores are close to 0 and 1.
+
+    Parameters
+    ----------
+    package_defaults : bool, default=False
+        Trees as the package makes them by default. Otherwise they are small and slow, and a leaf
+        must have some rows of which the scores are not sure: without that it does more harm than
+        good where rows are few, and scores close to 0 and 1.
+    score_type, random_state
+        As for `Peer`.
     """
 
-    settings: ClassVar[dict[str, Any]] = {
+    settings: ClassVar[dict[str, Any]] = {"num_threads": 1, "verbosity": -1}
+    small_trees: ClassVar[dict[str, Any]] = {
         "learning_rate": 0.05,
         "num_leaves": 7,
         "min_sum_hessian_in_leaf": 1.0,
-        "num_threads": 1,
-        "verbosity": -1,
     }
     most_rounds = 1000
     patience = 20
+
+    def __init__(
+        self,
+        *,
+        package_defaults: bool = False,
+        score_type: str = "auto",
+        random_state: int = 0,
+    ) -> None:
+        super().__init__(score_type=score_type, random_state=random_state)
+        self.package_defaults = package_defaults
 
     def _learn(self, X: Any, codes: Codes, scores: Floats) -> None:
         import lightgbm
@@ -315,8 +331,9 @@ class LightGBM(Peer):
             return lightgbm.Dataset(table.iloc[rows], codes[rows], init_score=score, **given)
 
         training = dataset(seen)
+        trees = {} if self.package_defaults else self.small_trees
         self._model = lightgbm.train(
-            {**self.settings, **self._objective()},
+            {**self.settings, **trees, **self._objective()},
             training,
             self.most_rounds,
             valid_sets=[dataset(held_out, reference=training)],
