@@ -3,7 +3,8 @@
 Of the rows for training, three in ten train the base learner, and the others, or some of them by
 chance, the calibrators. Every figure is of all test rows. MCE is mcgrad's multicalibration error in
 standard deviations: the largest among up to 1,000 segments of rows, which one to three attributes
-tell apart. Fits and predictions take turns on one thread, and their ratios are to LightGBM's.
+tell apart. Seconds are those of the processor, so that other work on the machine does not count;
+every calibrator has one thread, and ratios are to LightGBM's.
 
 The folder has TASK.validation.parquet and TASK.test.parquet, of the American Community Survey as
 the project folktables prepares it.
