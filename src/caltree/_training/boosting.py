@@ -29,6 +29,7 @@ from .settings import AVERAGING, GROWING, JUDGING
 
 # How trees are grown.
 PARAMETERS = {
+    "learning_rate": 0.2,
     "num_leaves": 31,
     "min_data_in_leaf": 20,
     "min_sum_hessian_in_leaf": 1.0,
@@ -36,9 +37,8 @@ PARAMETERS = {
     "max_bin": 255,
     "feature_pre_filter": False,
 }
-LEARNING_RATE, LEARNING_RATE_OF_MANY_ROWS = 0.1, 0.2
 MOST_ROUNDS = 1000
-PATIENCE = 20
+PATIENCE, PATIENCE_OF_ONE_FOLD = 20, 10
 """Rounds without improvement on held-out rows, after which no more are boosted."""
 START_OF_RISING = 0.6
 """The share of the curve that trees add to if they must rise with the score: what they add can then
@@ -109,11 +109,12 @@ def fit_boosting(
     folds = _make_folds(dataset, settings.random_state)
     if grow_all is not None:
         folds = folds[:1]
-    n_parts = len(folds) + 1
+    n_parts, patience = len(folds) + 1, PATIENCE if len(folds) > 1 else PATIENCE_OF_ONE_FOLD
     with progress.stage(GROWING) as growing:
         grown = []
         for number, fold in enumerate(folds):
-            grown.append(booster.boost_fold(fold, partial(_tell, growing, number, n_parts)))
+            tell = partial(_tell, growing, number, n_parts)
+            grown.append(booster.boost_fold(fold, patience, tell))
             growing.say(f"boosted {grown[-1].rounds} rounds of fold {number + 1} of {len(folds)}")
         curve, trees = booster.finish(grown, partial(_tell, growing, len(folds), n_parts))
     with progress.stage(JUDGING + AVERAGING) as averaging:
@@ -205,7 +206,7 @@ class _Booster:
             parameters[:, 1] += 1.0
         return parameters
 
-    def boost_fold(self, fold: Fold, tell: Callable[[float], None]) -> _Grown:
+    def boost_fold(self, fold: Fold, patience: int, tell: Callable[[float], None]) -> _Grown:
         """Boost on the training rows of a fold, until its held-out rows lose no less."""
         train, test = (np.sort(rows) for rows in fold)
         curve = self.fit_curve(train)
@@ -215,7 +216,7 @@ class _Booster:
             MOST_ROUNDS,
             [
                 lambda state: tell(state.iteration / MOST_ROUNDS),
-                self._lightgbm.early_stopping(PATIENCE, verbose=False),
+                self._lightgbm.early_stopping(patience, verbose=False),
             ],
             valid_sets=[judged],
             feval=partial(_loss, dataset=self._data, rows=test, scoring=self._settings.scoring),
@@ -290,10 +291,10 @@ def curve_log_odds(dataset: Dataset, curve: Floats, rows: Rows) -> Floats:
 def _parameters(dataset: Dataset, settings: BoostingSettings, n_threads: int) -> dict[str, Any]:
     """Return the parameters of LightGBM, of which threads change no result."""
     is_binary = dataset.n_classes == 2
-    has_many_rows = len(dataset.labels) >= MANY_ROWS
     found: dict[str, Any] = {
         **PARAMETERS,
-        "learning_rate": LEARNING_RATE_OF_MANY_ROWS if has_many_rows else LEARNING_RATE,
+        # Of more classes, trees at random cuts are better: there are more trees to make up for it.
+        "extra_trees": not is_binary,
         "objective": "binary" if is_binary else "multiclass",
         "num_class": 1 if is_binary else dataset.n_classes,
         "metric": "None",

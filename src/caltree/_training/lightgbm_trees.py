@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from .._fitted.boosted import BoostedModel
 from .._fitted.trees import ONLY_MISSING, ArrayTypes, join_trees
-from .._inputs.arrays import Floats
+from .._inputs.arrays import Floats, Indices
 from .._inputs.attributes import Attributes
 
 # What `decision_type` of a split holds: a bit, a bit, and a number of two bits.
@@ -60,10 +60,11 @@ def read_trees(text: str, attributes: Attributes, n_states: int) -> TreeArrays:
     Such a tree adds nothing, or, where a class has no rows, an arbitrary number. The columns of the
     booster are the attributes, and then scores.
     """
+    n_categories = attributes.n_categories
     trees, states = [], []
     for number, fields in enumerate(_fields_of_trees(text)):
         if fields["num_leaves"] != "1":
-            trees.append(_read_tree(fields, attributes))
+            trees.append(_read_tree(fields, n_categories))
             states.append(number % n_states)
     return TreeArrays(trees, states)
 
@@ -73,7 +74,7 @@ def _fields_of_trees(text: str) -> Iterator[dict[str, str]]:
         yield dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
 
 
-def _read_tree(fields: dict[str, str], attributes: Attributes) -> dict[str, Any]:
+def _read_tree(fields: dict[str, str], n_categories: Indices) -> dict[str, Any]:
     """Return the arrays of a tree.
 
     LightGBM numbers splits so that a parent comes before its children, and leaves apart, by their
@@ -106,7 +107,7 @@ def _read_tree(fields: dict[str, str], attributes: Attributes) -> dict[str, Any]
     endless = np.where(threshold >= _ENDLESS, ONLY_MISSING, threshold)
     arrays["threshold"][split_at] = np.where(is_nominal, 0.0, endless)
     arrays["missing"][split_at] = _missing(decision, arrays["n_rows"])
-    tables = _tables(fields, arrays["attribute"][split_at], is_nominal, threshold, attributes)
+    tables = _tables(fields, arrays["attribute"][split_at], is_nominal, threshold, n_categories)
     arrays["branches"] = np.concatenate([np.empty(0, dtype=np.int32), *tables])
     begins = np.cumsum([0, *map(len, tables)])[:-1]
     arrays["table"][split_at[is_nominal]] = begins
@@ -128,7 +129,7 @@ def _tables(
     attribute: npt.NDArray[np.int32],
     is_nominal: npt.NDArray[np.bool_],
     threshold: Floats,
-    attributes: Attributes,
+    n_categories: Indices,
 ) -> list[npt.NDArray[np.int32]]:
     """Return the children of the categories of every nominal split: the listed go to the first."""
     if not is_nominal.any():
@@ -139,10 +140,10 @@ def _tables(
         number = int(threshold[split])
         listed = words[bounds[number] : bounds[number + 1]]
         bits = (listed[:, np.newaxis] >> np.arange(_WORD)) & 1
-        n_categories = int(attributes.n_categories[attribute[split]])
-        table = np.ones(n_categories, dtype=np.int32)
+        count = int(n_categories[attribute[split]])
+        table = np.ones(count, dtype=np.int32)
         found = np.flatnonzero(bits.ravel())
-        table[found[found < n_categories]] = 0
+        table[found[found < count]] = 0
         tables.append(table)
     return tables
 
