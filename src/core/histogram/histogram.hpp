@@ -235,7 +235,8 @@ class SplitSearch {
     }
 
   private:
-    // Categories that no row here has go where most rows go, or where missing ones do.
+    // Unless codes are cut in their order, categories that no row here has go where most rows go,
+    // or where missing ones do.
     void divide_categories(const ResidualSplit& best, BestSplits& result) const {
         const auto a = static_cast<std::size_t>(best.attribute);
         const std::size_t first = result.branches.size();
@@ -244,7 +245,7 @@ class SplitSearch {
             const bool any = sums_[starts_[a] + bin * shape_.per_cell] > 0.0;
             result.branches.push_back(any ? 1 : result.missing.back());
         }
-        for (const Bin bin : best.first_categories) result.branches[first + bin] = 0;
+        best.divide(std::span(result.branches).subspan(first));
     }
 
     HistogramShape shape_;

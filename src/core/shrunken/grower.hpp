@@ -178,14 +178,15 @@ class ShrunkenGrower {
             split.cut + 1 < column.n_bins ? column.threshold(split.cut) : only_missing;
     }
 
-    // Categories that no row here has go where most rows go, or where missing ones do.
+    // Unless codes are cut in their order, categories that no row here has go where most rows go,
+    // or where missing ones do.
     void divide_categories(const ResidualSplit& split, const BinnedColumn& column, std::size_t node,
                            std::span<const Row> rows) {
         std::int32_t* branches = tree().add_table(node, column.n_bins, tree().missing[node]);
         for (const Row row : rows) {
             if (column.codes[row] < column.n_bins) branches[column.codes[row]] = 1;
         }
-        for (const Bin bin : split.first_categories) branches[bin] = 0;
+        split.divide({branches, column.n_bins});
     }
 
     std::uint32_t branch(std::size_t node, Row row) {

@@ -37,12 +37,22 @@ struct EvidenceShape {
 struct ResidualSplit {
     int attribute = -1;  // -1: no split
     double gain = 0.0;
-    std::size_t cut = 0;                // numeric: rows of bins up to it go to the first child
-    std::vector<Bin> first_categories;  // nominal: these go to the first child
+    bool by_code = true;                // whether rows of bins up to the cut go to the first child
+    std::size_t cut = 0;                // if so
+    std::vector<Bin> first_categories;  // or else these go to the first child
     bool missing_first = false;         // where missing values go
     double missing_rows = 0.0;
 
     bool found() const { return attribute >= 0; }
+
+    // Writes the children of categories; `branches` begins with 1 for those that some row has, and
+    // with the child of missing values for the others.
+    void divide(std::span<std::int32_t> branches) const {
+        for (std::size_t bin = 0; by_code && bin < branches.size(); ++bin) {
+            branches[bin] = bin <= cut ? 0 : 1;
+        }
+        for (const Bin bin : first_categories) branches[bin] = 0;
+    }
 };
 
 struct ResidualSettings {
@@ -51,9 +61,15 @@ struct ResidualSettings {
 };
 
 // With many categories some division into two always looks good: sorted by what they ask for, the
-// better half of K useless ones gains about K. Each beyond the first few must pay for itself.
-inline constexpr double free_categories = 8.0;
-inline constexpr double cost_of_a_category = 3.0;
+// better half of K useless ones gains 2 K / pi, and other rows lose as much. Each beyond the first
+// few must pay for that, and for the doubled noise of bootstrap samples; the number was measured.
+inline constexpr double free_categories = 4.0;
+inline constexpr double cost_of_a_category = 1.8;
+// Codes may have an order that means something. Cut in that order, as numbers are, they gain little
+// by chance, however many there are.
+inline constexpr double cost_of_code_order = 5.0;
+// Where there are more than two classes, what one gains by chance others lose.
+inline constexpr double cost_of_more_states = 1.5;
 // Up to so many rows, sorting them by insertion is cheaper than looking at every bin.
 inline constexpr std::size_t few_rows = 48;
 
@@ -76,7 +92,6 @@ class ResidualFinder {
                 if (scan_few_rows(a, rows, evidence, best)) continue;
             }
             collect(columns_[a], rows, evidence);
-            if (!columns_[a].numeric) order_categories();
             scan(a, best);
         }
         return best;
@@ -96,7 +111,6 @@ class ResidualFinder {
             sums_.assign(first,
                          first + static_cast<std::ptrdiff_t>((columns_[a].n_bins + 1) * size));
             keep_cells(columns_[a]);
-            if (!columns_[a].numeric) order_categories();
             scan(a, best);
         }
         return best;
@@ -132,6 +146,7 @@ class ResidualFinder {
             if (gain <= best.gain + 1e-9) continue;
             best.attribute = static_cast<int>(attribute);
             best.gain = gain;
+            best.by_code = true;
             best.first_categories.clear();
             best.missing_first = left.rows >= node_[0] - left.rows;
             best.missing_rows = 0.0;
@@ -258,24 +273,59 @@ class ResidualFinder {
         return residuals(cell, j) / (sums_[cell.at + 2 + 2 * j] + settings_.penalty);
     }
 
+    // One pass over the cells in their order.
+    struct Pass {
+        std::size_t attribute;
+        bool by_code;   // whether bins ascend
+        double chance;  // what is gained by chance
+        bool missing_first = false;
+    };
+
     void scan(std::size_t attribute, ResidualSplit& best) {
         if (cells_.empty()) return;
-        const bool any_missing = missing_[0] > 0.0;
-        scan(attribute, false, best);
-        if (any_missing) scan(attribute, true, best);
+        if (columns_[attribute].numeric) {
+            scan({attribute, true, 0.0}, best);
+            return;
+        }
+        const double per_states = shape_.n_states > 1 ? cost_of_more_states : 1.0;
+        const double chance =
+            cost_of_a_category * std::max(0.0, effective_categories() - free_categories);
+        if (chance > cost_of_code_order) {
+            scan({attribute, true, per_states * cost_of_code_order}, best);
+        }
+        order_categories();
+        scan({attribute, false, per_states * chance}, best);
     }
 
-    void scan(std::size_t attribute, bool missing_first, ResidualSplit& best) {
+    // How many categories of as many rows each would gain as much by chance.
+    double effective_categories() const {
+        double roots = 0.0, rows = 0.0;
+        for (const Cell& cell : cells_) {
+            roots += std::sqrt(sums_[cell.at]);
+            rows += sums_[cell.at];
+        }
+        return roots * roots / rows;
+    }
+
+    void scan(Pass pass, ResidualSplit& best) {
+        scan_once(pass, best);
+        if (missing_[0] > 0.0) {
+            pass.missing_first = true;
+            scan_once(pass, best);
+        }
+    }
+
+    void scan_once(const Pass& pass, ResidualSplit& best) {
         const std::size_t size = shape_.size();
-        const double before = shape_.gain(node_.data(), settings_.penalty) + chance(attribute);
+        const double before = shape_.gain(node_.data(), settings_.penalty) + pass.chance;
         left_.assign(size, 0.0);
         right_.resize(size);
-        if (missing_first) left_ = missing_;
+        if (pass.missing_first) left_ = missing_;
         const bool any_missing = missing_[0] > 0.0;
         // After the last cell only missing values are left on the other side.
-        const std::size_t n_cuts = cells_.size() - (any_missing && !missing_first ? 0 : 1);
+        const std::size_t n_cuts = cells_.size() - (any_missing && !pass.missing_first ? 0 : 1);
         if (shape_.n_states == 1) {
-            scan_one_state(attribute, missing_first, n_cuts, before, best);
+            scan_one_state(pass, n_cuts, before, best);
             return;
         }
         for (std::size_t c = 0; c < n_cuts; ++c) {
@@ -286,13 +336,12 @@ class ResidualFinder {
             if (right_[0] < settings_.min_samples_leaf) break;
             const double gain = shape_.gain(left_.data(), settings_.penalty) +
                                 shape_.gain(right_.data(), settings_.penalty) - before;
-            if (gain > best.gain + 1e-9) keep(attribute, c, gain, missing_first, best);
+            if (gain > best.gain + 1e-9) keep(pass, c, gain, best);
         }
     }
 
     // The most frequent case, in registers.
-    void scan_one_state(std::size_t attribute, bool missing_first, std::size_t n_cuts,
-                        double before, ResidualSplit& best) {
+    void scan_one_state(const Pass& pass, std::size_t n_cuts, double before, ResidualSplit& best) {
         Sums left;
         left.add(left_.data());
         for (std::size_t c = 0; c < n_cuts; ++c) {
@@ -303,26 +352,19 @@ class ResidualFinder {
             if (gain <= best.gain + 1e-9) continue;
             left_[0] = left.rows;
             right_[0] = node_[0] - left.rows;
-            keep(attribute, c, gain, missing_first, best);
+            keep(pass, c, gain, best);
         }
     }
 
-    // What a split on a nominal attribute may gain by chance.
-    double chance(std::size_t attribute) const {
-        if (columns_[attribute].numeric) return 0.0;
-        const double many = static_cast<double>(cells_.size()) - free_categories;
-        return cost_of_a_category * static_cast<double>(shape_.n_states) * std::max(0.0, many);
-    }
-
-    void keep(std::size_t attribute, std::size_t c, double gain, bool missing_first,
-              ResidualSplit& best) const {
-        best.attribute = static_cast<int>(attribute);
+    void keep(const Pass& pass, std::size_t c, double gain, ResidualSplit& best) const {
+        best.attribute = static_cast<int>(pass.attribute);
         best.gain = gain;
+        best.by_code = pass.by_code;
         best.first_categories.clear();
         const bool any_missing = missing_[0] > 0.0;
-        best.missing_first = any_missing ? missing_first : left_[0] >= right_[0];
+        best.missing_first = any_missing ? pass.missing_first : left_[0] >= right_[0];
         best.missing_rows = missing_[0];
-        if (!columns_[attribute].numeric) {
+        if (!pass.by_code) {
             for (std::size_t k = 0; k <= c; ++k) best.first_categories.push_back(cells_[k].bin);
             return;
         }
