@@ -31,8 +31,11 @@ PENALTY_OF_ROOT = 8.0
 SMALLEST_LIKELIHOOD = float(np.finfo(np.float64).eps)
 
 NO_DIFFERENCE = 1e-9  # between the gains of two splits
-FREE_CATEGORIES = 8
-COST_OF_A_CATEGORY = 3.0  # for each beyond, a state
+FREE_CATEGORIES = 4.0
+COST_OF_A_CATEGORY = 1.3  # for each beyond
+COST_OF_A_BAGGED_CATEGORY = 1.8  # in the trees of a forest
+COST_OF_CODE_ORDER = 5.0  # where categories are cut in the order of their codes
+COST_OF_MORE_STATES = 1.5  # times either
 
 
 # -- Bins -----------------------------------------------------------------------------------------
@@ -351,6 +354,7 @@ class Settings:
     max_depth: int | None = None
     max_features: int | None = None
     monotone: bool = False
+    cost_of_a_category: float = COST_OF_A_CATEGORY
 
 
 @dataclass(frozen=True)
@@ -388,58 +392,85 @@ def possible_splits(
     """Every cut between neighbours, missing values going either way."""
     column = sample.columns[attribute]
     codes, missing = column.codes[rows], column.is_missing[rows]
-    order = ordered_codes(column, codes[~missing], evidence, codes, settings.penalty)
-    for missing_first in [False, True] if missing.any() else [False]:
-        for n_first in range(1, len(order) + 1):
-            first = np.isin(codes, order[:n_first]) | (missing & missing_first)
-            smaller = min(evidence.weights[first].sum(), evidence.weights[~first].sum())
-            if first.all() or smaller < settings.min_samples_leaf:
-                continue
-            split = Split(
-                attribute,
-                gain_of_split(column, len(order), evidence, first, settings.penalty),
-                frozenset(order[:n_first]),
-                missing_first,
-                float(evidence.weights[missing].sum()),
-                None,
-            )
-            yield with_codes_of_others(split, column, order, n_first, evidence, first, missing)
+    for order in possible_orders(column, codes, evidence, settings):
+        for missing_first in [False, True] if missing.any() else [False]:
+            for n_first in range(1, len(order.codes) + 1):
+                first = np.isin(codes, order.codes[:n_first]) | (missing & missing_first)
+                smaller = min(evidence.weights[first].sum(), evidence.weights[~first].sum())
+                if first.all() or smaller < settings.min_samples_leaf:
+                    continue
+                split = Split(
+                    attribute,
+                    gain_of_split(evidence, first, settings.penalty) - order.chance,
+                    frozenset(order.codes[:n_first]),
+                    missing_first,
+                    float(evidence.weights[missing].sum()),
+                    None,
+                )
+                yield with_codes_of_others(split, column, order, n_first, evidence, first, missing)
 
 
-def ordered_codes(
-    column: Binned, known: Rows, evidence: Evidence, codes: Rows, penalty: float
-) -> list[int]:
-    """The codes among the rows: bins ascending, categories by the correction they ask for.
+@dataclass(frozen=True)
+class Order:
+    """The codes among the rows of a node, in an order in which they may be cut."""
 
-    It is that of the state with most to gain from a correction of every category on its own. The
-    best division of categories in two, as far as this state goes, is then one of neighbours.
-    """
-    present = [int(code) for code in np.unique(known)]
+    codes: list[int]
+    ascending: bool
+    chance: float = 0.0  # what the best cut gains by chance
+
+
+def possible_orders(
+    column: Binned, codes: Rows, evidence: Evidence, settings: Settings
+) -> Iterator[Order]:
+    """Bins ascend; categories ascend, too, if they are many, and by the correction they ask for."""
+    present = [int(code) for code in np.unique(codes[codes < column.n_bins])]
     if column.is_numeric or not present:
-        return present
+        yield Order(present, ascending=True)
+        return
+    times = COST_OF_MORE_STATES if evidence.residuals.shape[1] > 1 else 1.0
+    rows = np.array([evidence.weights[codes == code].sum() for code in present])
+    beyond = max(0.0, effective_number(rows) - FREE_CATEGORIES)
+    chance = settings.cost_of_a_category * beyond
+    if chance > COST_OF_CODE_ORDER:
+        yield Order(present, ascending=True, chance=times * COST_OF_CODE_ORDER)
+    by_correction = ordered_by_correction(present, evidence, codes, settings.penalty)
+    yield Order(by_correction, ascending=False, chance=times * chance)
+
+
+def effective_number(rows: Floats) -> float:
+    """How many categories of as many rows each would gain as much by chance.
+
+    The residuals of K useless categories are about as large as the roots of their variances. The
+    positive ones make one side and the negative ones the other, each of half the variance, so that
+    both together gain 2 / pi times the squared sum of these roots, over the sum of the variances.
+    """
+    return float(np.sqrt(rows).sum() ** 2 / rows.sum())
+
+
+def ordered_by_correction(
+    present: list[int], evidence: Evidence, codes: Rows, penalty: float
+) -> list[int]:
+    """Categories by the correction of the state with most to gain from one of each on its own.
+
+    The best division of categories in two, as far as this state goes, is then one of neighbours.
+    """
     corrections = np.array([evidence.corrections(codes == code, penalty) for code in present])
     gains = np.array([evidence.residuals[codes == code].sum(axis=0) for code in present])
     state = int(np.argmax(np.abs(gains * corrections).sum(axis=0)))
     return [present[i] for i in np.argsort(corrections[:, state], kind="stable")]
 
 
-def gain_of_split(
-    column: Binned, n_codes: int, evidence: Evidence, first: Mask, penalty: float
-) -> float:
-    """The gain of two corrections over one, less that of many categories by chance."""
+def gain_of_split(evidence: Evidence, first: Mask, penalty: float) -> float:
+    """The gain of two corrections over one."""
     everything = np.ones(len(first), dtype=bool)
     parts = [evidence.gain(part, penalty) for part in (first, ~first)]
-    chance = 0.0
-    if not column.is_numeric:
-        n_states = evidence.residuals.shape[1]
-        chance = COST_OF_A_CATEGORY * n_states * max(0, n_codes - FREE_CATEGORIES)
-    return sum(parts) - evidence.gain(everything, penalty) - chance
+    return sum(parts) - evidence.gain(everything, penalty)
 
 
 def with_codes_of_others(
     split: Split,
     column: Binned,
-    order: list[int],
+    order: Order,
     n_first: int,
     evidence: Evidence,
     first: Mask,
@@ -450,15 +481,16 @@ def with_codes_of_others(
         # Missing values go with most rows.
         more_first = evidence.weights[first].sum() >= evidence.weights[~first].sum()
         split = replace(split, missing_first=bool(more_first))
-    if not column.is_numeric:
+    if not order.ascending:
         # Other categories go where missing values go.
-        others = set(range(column.n_bins)) - set(order) if split.missing_first else set()
+        others = set(range(column.n_bins)) - set(order.codes) if split.missing_first else set()
         return replace(split, first_codes=split.first_codes | others)
     # The cut is halfway through the bins that no row is in.
-    cut = order[n_first - 1]
-    if n_first < len(order):
-        cut += (order[n_first] - cut - 1) // 2
-    return replace(split, first_codes=frozenset(range(cut + 1)), threshold=column.threshold(cut))
+    cut = order.codes[n_first - 1]
+    if n_first < len(order.codes):
+        cut += (order.codes[n_first] - cut - 1) // 2
+    threshold = column.threshold(cut) if column.is_numeric else None
+    return replace(split, first_codes=frozenset(range(cut + 1)), threshold=threshold)
 
 
 # -- Growing --------------------------------------------------------------------------------------
@@ -573,6 +605,7 @@ def grow_bagged(
     else:
         times = draw_rows(int(groups.max()) + 1, random)[groups]
     drawn = replace(sample, weights=sample.weights * times)
+    settings = replace(settings, cost_of_a_category=COST_OF_A_BAGGED_CATEGORY)
     return grow(drawn, np.flatnonzero(times), settings, SplitMix(random.next())), drawn
 
 

@@ -100,7 +100,11 @@ def cases(draw: Callable[..., Any], largest: int = 100) -> Case:
         sizes = (*sizes, sizes[0])
     evidence = np.round(1.5 * rng.standard_normal((n, m)), draw(st.sampled_from([1, 12])))
     strength = draw(st.sampled_from([0.0, 3.0, 6.0]))
-    region = np.nan_to_num(X[:, 0], nan=rng.choice([-9.0, 9.0])) > np.nanmedian([0, *X[:, 0]])
+    signal = X[:, 0].copy()
+    if sizes[0] and draw(st.booleans()):  # the order of the codes means nothing
+        known = ~np.isnan(signal)
+        signal[known] = rng.permutation(sizes[0])[signal[known].astype(int)]
+    region = np.nan_to_num(signal, nan=rng.choice([-9.0, 9.0])) > np.nanmedian([0, *signal])
     truth = np.where(region[:, np.newaxis], 1.0, rng.uniform(-1, 1)) * evidence
     truth[:, 0] += strength * region
     y = np.argmax(truth + rng.gumbel(size=truth.shape), axis=1)
@@ -125,7 +129,7 @@ def attribute(rng: np.random.Generator, kind: str, n: int) -> tuple[np.ndarray, 
         size = int(rng.integers(1, 6))
         return rng.integers(0, max(size - 1, 1), n).astype(float), size  # the last has no rows
     if kind == "many categories":
-        size = int(rng.integers(9, 13))
+        size = int(rng.integers(6, 20))
         return rng.integers(0, size, n).astype(float), size
     values = {
         "continuous": rng.standard_normal(n),
@@ -269,3 +273,18 @@ def scaled_parameters(sample: spec.Sample, parameters: np.ndarray) -> np.ndarray
     slopes = unscaled[:, 1:] * sample.regressors.scale
     centred = (unscaled[:, 1:] * sample.regressors.centre).sum(axis=1)
     return np.column_stack([unscaled[:, 0] + centred, slopes])
+
+
+def possible_gains(
+    sample: spec.Sample,
+    rows: np.ndarray,
+    evidence: spec.Evidence,
+    split: spec.Split,
+    settings: spec.Settings,
+) -> list[float]:
+    """The gains of a split, by each of the orders in which its attribute may be cut."""
+    column = sample.columns[split.attribute]
+    first = ~split.goes_second(column)[rows]
+    gain = spec.gain_of_split(evidence, first, settings.penalty)
+    orders = spec.possible_orders(column, column.codes[rows], evidence, settings)
+    return [gain - order.chance for order in orders]

@@ -108,6 +108,7 @@ class ShrunkenTraining {
         settings.min_samples_leaf = min_samples_leaf;
         settings.max_depth = max_depth;
         settings.max_features = max_features;
+        settings.cost_of_a_category = cost_of_a_bagged_category;
         GrownTree tree;
         Bootstrap sample;
         {

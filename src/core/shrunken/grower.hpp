@@ -32,6 +32,7 @@ struct GrowthSettings {
     std::size_t max_features = std::numeric_limits<std::size_t>::max();
     std::uint64_t seed = 0;  // of the choice of attributes
     bool rising = false;     // whether a higher score must not give a lower probability
+    double cost_of_a_category = caltree::cost_of_a_category;
     Objective objective = Objective::squared_error;
     // Of the held-out rows, also predict what the tree would if nodes of fewer rows were not split;
     // in descending order.
@@ -58,7 +59,8 @@ class ShrunkenGrower {
           fitter_(data, regressors, weights,
                   penalties(regressors.score_scale(), settings.penalty,
                             regressors.corrects_probabilities, settings.rising)),
-          finder_(columns, {regressors.n_states}, {settings.penalty, settings.min_samples_leaf}),
+          finder_(columns, {regressors.n_states},
+                  {settings.penalty, settings.min_samples_leaf, settings.cost_of_a_category}),
           random_(settings.seed) {}
 
     GrownTree grow(std::vector<Row> rows, std::vector<Row> held_out) {

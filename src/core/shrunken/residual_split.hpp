@@ -55,21 +55,25 @@ struct ResidualSplit {
     }
 };
 
-struct ResidualSettings {
-    double penalty = 0.1;
-    double min_samples_leaf = 2.0;
-};
-
 // With many categories some division into two always looks good: sorted by what they ask for, the
 // better half of K useless ones gains 2 K / pi, and other rows lose as much. Each beyond the first
-// few must pay for that, and for the doubled noise of bootstrap samples; the number was measured.
+// few must pay for both. The noise of bootstrap samples is twice that, but averages take some of it
+// back: the second number was measured.
 inline constexpr double free_categories = 4.0;
-inline constexpr double cost_of_a_category = 1.8;
+inline constexpr double cost_of_a_category = 1.3;
+inline constexpr double cost_of_a_bagged_category = 1.8;
 // Codes may have an order that means something. Cut in that order, as numbers are, they gain little
 // by chance, however many there are.
 inline constexpr double cost_of_code_order = 5.0;
 // Where there are more than two classes, what one gains by chance others lose.
 inline constexpr double cost_of_more_states = 1.5;
+
+struct ResidualSettings {
+    double penalty = 0.1;
+    double min_samples_leaf = 2.0;
+    double cost_of_a_category = caltree::cost_of_a_category;
+};
+
 // Up to so many rows, sorting them by insertion is cheaper than looking at every bin.
 inline constexpr std::size_t few_rows = 48;
 
@@ -289,7 +293,7 @@ class ResidualFinder {
         }
         const double per_states = shape_.n_states > 1 ? cost_of_more_states : 1.0;
         const double chance =
-            cost_of_a_category * std::max(0.0, effective_categories() - free_categories);
+            settings_.cost_of_a_category * std::max(0.0, effective_categories() - free_categories);
         if (chance > cost_of_code_order) {
             scan({attribute, true, per_states * cost_of_code_order}, best);
         }
