@@ -117,9 +117,8 @@ def has_no_order(
         return False
     codes = column.codes[rows]
     present = np.unique(codes[codes < column.n_bins])
-    corrections = np.array([evidence.corrections(codes == code, penalty) for code in present])
-    residuals = np.array([evidence.residuals[codes == code].sum(axis=0) for code in present])
-    to_gain = np.sort(np.abs(residuals * corrections).sum(axis=0))
+    corrections, gains = spec.corrections_of_categories(present, evidence, codes, penalty)
+    to_gain = np.sort(gains)
     if len(to_gain) > 1 and to_gain[-1] - to_gain[-2] <= TIE:
         return True
     return bool((np.diff(np.sort(corrections, axis=0), axis=0) <= TIE).any())

@@ -34,6 +34,7 @@ NO_DIFFERENCE = 1e-9  # between the gains of two splits
 FREE_CATEGORIES = 4.0
 COST_OF_A_CATEGORY = 1.3  # for each beyond
 COST_OF_A_BAGGED_CATEGORY = 1.8  # in the trees of a forest
+PRIOR_ROWS = 20.0  # which hold what a category asks for at nothing
 COST_OF_CODE_ORDER = 5.0  # where categories are cut in the order of their codes
 COST_OF_MORE_STATES = 1.5  # times either
 
@@ -329,7 +330,7 @@ class Evidence:
     residuals: Floats  # (n, states), weighted
     variances: Floats  # (n, states), weighted
 
-    def corrections(self, part: Mask, penalty: float) -> Floats:
+    def corrections(self, part: Mask, penalty: float | Floats) -> Floats:
         """The penalised Newton step of each state's intercept on part of the rows."""
         return np.asarray(
             self.residuals[part].sum(axis=0) / (self.variances[part].sum(axis=0) + penalty)
@@ -452,12 +453,22 @@ def ordered_by_correction(
 ) -> list[int]:
     """Categories by the correction of the state with most to gain from one of each on its own.
 
-    The best division of categories in two, as far as this state goes, is then one of neighbours.
+    But for the prior, the best division of categories in two, as far as this state goes, is then
+    one of neighbours.
     """
-    corrections = np.array([evidence.corrections(codes == code, penalty) for code in present])
-    gains = np.array([evidence.residuals[codes == code].sum(axis=0) for code in present])
-    state = int(np.argmax(np.abs(gains * corrections).sum(axis=0)))
-    return [present[i] for i in np.argsort(corrections[:, state], kind="stable")]
+    corrections, gains = corrections_of_categories(present, evidence, codes, penalty)
+    return [present[i] for i in np.argsort(corrections[:, np.argmax(gains)], kind="stable")]
+
+
+def corrections_of_categories(
+    present: Sequence[int], evidence: Evidence, codes: Rows, penalty: float
+) -> tuple[Floats, Floats]:
+    """(categories, states) corrections, which a few rows do not prove, and each state's gain."""
+    prior = PRIOR_ROWS * evidence.variances.sum(axis=0) / evidence.weights.sum()
+    parts = [codes == code for code in present]
+    corrections = np.array([evidence.corrections(part, penalty + prior) for part in parts])
+    residuals = np.array([evidence.residuals[part].sum(axis=0) for part in parts])
+    return corrections, np.abs(residuals * corrections).sum(axis=0)
 
 
 def gain_of_split(evidence: Evidence, first: Mask, penalty: float) -> float:
