@@ -155,8 +155,10 @@ class CalibrationTree(TreeCalibrator):
     -----
     A category that was not seen in training goes where the most frequent one goes. A missing
     value goes the way that was best for the missing values in training; where a node had none, it
-    goes with most of its rows. Many categories are put into two groups. A split that would change
-    probabilities by less than 0.002 is not made.
+    goes with most of its rows. Categories are put into two groups, by the correction they ask for
+    or, if they are many, in the order of their codes (of strings, alphabetical), and the more they
+    are, the more a split on them must gain. A split that would change probabilities by less than
+    0.002 is not made.
 
     Of two classes, node models are those of beta calibration: a slope for ln s and another for
     ln (1 - s) of the score s, held together. Of more classes, the log-odds of each class sees the
