@@ -9,6 +9,7 @@ from typing import Any
 
 from caltree import (
     BetaScaling,
+    CalibrationBoosting,
     CalibrationForest,
     CalibrationTree,
     IdentityCalibrator,
@@ -58,6 +59,7 @@ CALIBRATORS: Mapping[str, Entry] = {
     "published": Entry(lambda seed: PublishedCalibrationTree()),
     "tree": Entry(lambda seed: CalibrationTree()),
     "forest": Entry(lambda seed: CalibrationForest(random_state=seed)),
+    "boosting": Entry(lambda seed: CalibrationBoosting(random_state=seed), ("lightgbm",)),
 }
 
 RETRAINED: Mapping[str, Entry] = {
