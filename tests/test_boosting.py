@@ -265,9 +265,9 @@ def test_rows_of_a_group_are_judged_together(monkeypatch):
     seen = []
     original = training._Booster.boost_fold
 
-    def remember(self, fold, tell):
+    def remember(self, fold, *others):
         seen.append(fold)
-        return original(self, fold, tell)
+        return original(self, fold, *others)
 
     monkeypatch.setattr(training._Booster, "boost_fold", remember)
     CalibrationBoosting().fit(X, y, scores, groups=groups)

@@ -48,7 +48,8 @@ BAD_PARAMS = [
     (
         "calibrator",
         ["tea", "Tree", ""],
-        "calibrator must be one of 'tree', 'published', 'forest', 'isotonic', 'platt', "
+        "calibrator must be one of 'tree', 'published', 'forest', 'boosting', 'isotonic', "
+        "'platt', "
         "'temperature', 'beta', 'none', got",
     ),
     ("ensemble", ["auto", None, 1], "ensemble must be True or False, got"),

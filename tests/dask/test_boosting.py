@@ -69,7 +69,7 @@ def test_many_rows_are_boosted_where_they_are(n_classes):
     assert found.made_.n_rows == len(X)
     assert (found.model_.n_rows[found.model_.roots] == len(X)).all()
     losses = [log_loss(y, each.predict_proba(X, scores)) for each in (found, local)]
-    assert losses[0] < 0.9 * log_loss(y, scores)
+    assert losses[0] < 0.92 * log_loss(y, scores)
     assert losses[0] == pytest.approx(losses[1], rel=2e-3)
 
 

@@ -162,7 +162,11 @@ def test_lightgbm(client):
         ({"estimator": "bayes"}, TypeError, "estimator must be a classifier"),
         ({"estimator": FrozenEstimator(GaussianNB())}, NotFittedError, "is not fitted"),
         ({"calibrator": PlattScaling()}, TypeError, r"PlattScaling does not take Dask.*use caltr"),
-        ({"calibrator": "forest"}, ValueError, "calibrator must be one of 'tree', got 'forest'"),
+        (
+            {"calibrator": "forest"},
+            ValueError,
+            "calibrator must be one of 'tree', 'boosting', got 'forest'",
+        ),
         ({"calibrator": None}, TypeError, "calibrator must have fit"),
         ({"calibrator": LogisticRegression()}, TypeError, "calibrator must have fit"),
         ({"cv": 1}, ValueError, "cv must be a whole number from 2"),
