@@ -293,8 +293,8 @@ def _parameters(dataset: Dataset, settings: BoostingSettings, n_threads: int) ->
     is_binary = dataset.n_classes == 2
     found: dict[str, Any] = {
         **PARAMETERS,
-        # Of more classes, trees at random cuts are better: there are more trees to make up for it.
-        "extra_trees": not is_binary,
+        # Of more classes and few rows trees at random cuts are better: the folds average them out.
+        "extra_trees": not is_binary and len(dataset.labels) < MANY_ROWS,
         "objective": "binary" if is_binary else "multiclass",
         "num_class": 1 if is_binary else dataset.n_classes,
         "metric": "None",
