@@ -7,6 +7,7 @@ from sklearn.model_selection import GroupKFold, LeaveOneGroupOut
 
 from caltree import (
     CalibrationBoosting,
+    CalibrationEnsemble,
     CalibrationForest,
     CalibrationTree,
     PublishedCalibrationTree,
@@ -23,6 +24,7 @@ KINDS = [
     CalibrationTree(tree_method="hist"),
     CalibrationForest(10, random_state=0),
     CalibrationBoosting(),
+    CalibrationEnsemble(10, random_state=0),
     PublishedCalibrationTree(),
 ]
 
@@ -61,7 +63,7 @@ def test_the_published_tree_prunes_by_whole_groups():
     assert together.get_n_leaves() < apart.get_n_leaves()
 
 
-@pytest.mark.parametrize("calibrator", [KINDS[0], KINDS[1], KINDS[4]], ids=named)
+@pytest.mark.parametrize("calibrator", [KINDS[0], KINDS[1], KINDS[5]], ids=named)
 def test_a_number_of_folds_is_that_many_folds_of_groups(calibrator):
     X, y, scores, groups = repeated_rows()
     calibrator = clone(calibrator).set_params(cv=4)
@@ -72,7 +74,7 @@ def test_a_number_of_folds_is_that_many_folds_of_groups(calibrator):
 
 
 @pytest.mark.parametrize("cv", [GroupKFold(5), LeaveOneGroupOut()], ids=["GroupKFold", "each"])
-@pytest.mark.parametrize("calibrator", [KINDS[0], KINDS[1], KINDS[4]], ids=named)
+@pytest.mark.parametrize("calibrator", [KINDS[0], KINDS[1], KINDS[5]], ids=named)
 def test_a_splitter_is_given_the_groups(calibrator, cv):
     X, y, scores, groups = repeated_rows()
     groups = [f"customer {group % 8}" for group in groups]

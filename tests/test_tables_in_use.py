@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from caltree import (
     CalibratedClassifier,
     CalibrationBoosting,
+    CalibrationEnsemble,
     CalibrationForest,
     CalibrationTree,
     PublishedCalibrationTree,
@@ -26,6 +27,7 @@ KINDS = {
     "histograms": lambda **params: CalibrationTree(tree_method="hist", **params),
     "forest": lambda **params: CalibrationForest(10, random_state=0, **params),
     "boosting": CalibrationBoosting,
+    "ensemble": lambda **params: CalibrationEnsemble(5, random_state=0, **params),
 }
 kinds = pytest.mark.parametrize("kind", KINDS)
 

@@ -10,6 +10,7 @@ from typing import Any
 from caltree import (
     BetaScaling,
     CalibrationBoosting,
+    CalibrationEnsemble,
     CalibrationForest,
     CalibrationTree,
     IdentityCalibrator,
@@ -60,6 +61,7 @@ CALIBRATORS: Mapping[str, Entry] = {
     "tree": Entry(lambda seed: CalibrationTree()),
     "forest": Entry(lambda seed: CalibrationForest(random_state=seed)),
     "boosting": Entry(lambda seed: CalibrationBoosting(random_state=seed), ("lightgbm",)),
+    "ensemble": Entry(lambda seed: CalibrationEnsemble(random_state=seed), ("lightgbm",)),
 }
 
 RETRAINED: Mapping[str, Entry] = {

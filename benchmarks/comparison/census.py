@@ -91,6 +91,7 @@ CALIBRATORS: Mapping[str, Callable[[int], Any]] = {
     "tree": lambda seed: caltree.CalibrationTree(n_jobs=1),
     "forest": lambda seed: caltree.CalibrationForest(random_state=seed, n_jobs=1),
     "boosting": lambda seed: caltree.CalibrationBoosting(random_state=seed, n_jobs=1),
+    "ensemble": lambda seed: caltree.CalibrationEnsemble(random_state=seed, n_jobs=1),
     "mcgrad": lambda seed: peers.MCGrad(random_state=seed),
     "lightgbm": lambda seed: peers.LightGBM(package_defaults=True, random_state=seed),
 }
@@ -142,7 +143,7 @@ def _sizes(asked: Iterable[int | None], n_rows: int) -> list[int]:
 def check_installed(calibrators: Iterable[str]) -> None:
     """Raise ImportError, which says how to get it, if something is not there."""
     absent = [name for name in ("lightgbm", "mcgrad") if find_spec(name) is None]
-    needed = {"lightgbm": {"lightgbm", "boosting", "mcgrad"}, "mcgrad": {"mcgrad"}}
+    needed = {"lightgbm": {"lightgbm", "boosting", "ensemble", "mcgrad"}, "mcgrad": {"mcgrad"}}
     for name in absent:
         if needed[name].intersection(calibrators):
             raise ImportError(

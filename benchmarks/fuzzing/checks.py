@@ -21,6 +21,7 @@ from sklearn.naive_bayes import GaussianNB
 
 import caltree
 from caltree import CalibratedClassifier, CalibrationForest
+from caltree._fitted.blended import parts_of
 from caltree._inputs.indexing import take_rows
 
 from .problems import LARGEST, Problem, Random, one_of
@@ -229,10 +230,10 @@ def _is_close(fitted: Any, answers: Any, found: Any) -> bool:
 
     Slopes may be huge where scores are next to constant: they multiply the rounding of scores.
     """
-    slopes = (
-        fitted.model_.parameters if hasattr(fitted, "model_") else fitted.__dict__.get("slopes_")
-    )
-    largest = 0.0 if slopes is None else float(np.abs(slopes).max(initial=0.0))
+    slopes = [getattr(fitted, "slopes_", np.zeros(1))]
+    if hasattr(fitted, "model_"):
+        slopes = [part.parameters for part in parts_of(fitted.model_)]
+    largest = max(float(np.abs(some).max(initial=0.0)) for some in slopes)
     rounding = 1e-6 + 8 * np.finfo(np.float64).eps * largest
     return bool(np.allclose(answers, found, rtol=rounding, atol=1e-9))
 

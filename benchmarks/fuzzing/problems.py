@@ -17,6 +17,7 @@ from sklearn.model_selection import KFold
 from caltree import (
     BetaScaling,
     CalibrationBoosting,
+    CalibrationEnsemble,
     CalibrationForest,
     CalibrationTree,
     IdentityCalibrator,
@@ -96,6 +97,13 @@ PARAMETERS: dict[type, dict[str, Draw]] = {
         "drop_identifiers": OF_SHRUNKEN["drop_identifiers"],
         "monotone": one_of("auto", "auto", False),
     },
+    CalibrationEnsemble: {
+        **OF_TABLES,
+        "scoring": OF_SHRUNKEN["scoring"],
+        "do_no_harm": OF_SHRUNKEN["do_no_harm"],
+        "drop_identifiers": OF_SHRUNKEN["drop_identifiers"],
+        "n_estimators": one_of(2, 3, 6),
+    },
     PlattScaling: SHARED,
     TemperatureScaling: SHARED,
     BetaScaling: {**SHARED, "l2_regularization": OF_SHRUNKEN["l2_regularization"]},
@@ -114,9 +122,10 @@ GLOBAL = (
 ALWAYS = {"cv", "random_state", "n_estimators"}
 # How often each is drawn: those with more to go wrong more often.
 SHARES = {
-    CalibrationTree: 0.34,
+    CalibrationTree: 0.30,
     CalibrationForest: 0.15,
     CalibrationBoosting: 0.08,
+    CalibrationEnsemble: 0.04,
     PublishedCalibrationTree: 0.13,
     PlattScaling: 0.08,
     TemperatureScaling: 0.04,

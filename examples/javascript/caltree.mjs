@@ -1,5 +1,5 @@
 // Predicts with trees or a curve that caltree has saved, in browsers and in Node.
-const SMALLEST = 2 ** -53, FARTHEST = Math.log(2 ** 53 - 1);
+const SMALLEST = 2 ** -53, FARTHEST = Math.log(2 ** 53 - 1), LARGEST = Number.MAX_VALUE;
 const clip = (x, low, high) => Math.min(Math.max(x, low), high);
 const finite = (s) => clip(s, -1e100, 1e100), logOdds = (p) => Math.log(p / (1 - p));
 const clippedLogOdds = (p) => logOdds(clip(p, SMALLEST, 1 - SMALLEST));
@@ -52,16 +52,17 @@ export function load(stored) {
   const { format, version, classes, score_type: type, n_scores, pos_label } = stored;
   const model = stored.model ?? leaf(stored);
   if (version !== 1 || !model) throw new Error("this is no tree, forest or curve of version 1");
-  const { attributes: { columns }, attribute, threshold, parameters, roots } = model;
-  const m = classes.length, published = format === "caltree.PublishedCalibrationTree";
+  const { columns } = model.attributes, { forest, boosted } = model;
+  const parts = forest ? [forest, boosted] : [model], m = classes.length;
+  const published = format === "caltree.PublishedCalibrationTree";
   const whole = type === "probability" ? 1 : 0; // the score of the other of two classes is the rest
-  function way(node, values) { // the nodes from here to a leaf
-    if (attribute[node] < 0) return [node];
-    const value = values[attribute[node]], isNominal = columns[attribute[node]]?.categories;
-    const isAbove = value > threshold[node] && threshold[node] < Number.MAX_VALUE;
-    const known = isNominal ? model.branches[model.table[node] + value] : Number(isAbove);
-    const branch = Number.isNaN(value) ? model.missing[node] : known;
-    return [node, ...way(model.first_child[node] + branch, values)];
+  function way(part, node, values) { // the nodes from here to a leaf
+    const attribute = part.attribute[node], value = values[attribute], { table, branches } = part;
+    if (attribute < 0) return [node];
+    const cut = part.threshold[node], isNominal = columns[attribute]?.categories;
+    const known = isNominal ? branches[table[node] + value] : Number(value > cut && cut < LARGEST);
+    const branch = Number.isNaN(value) ? part.missing[node] : known;
+    return [node, ...way(part, part.first_child[node] + branch, values)];
   }
   return { classes, predictProba(row, given) {
     if (given.length !== n_scores) throw new Error(`give ${n_scores} scores, as in training`);
@@ -70,20 +71,20 @@ export function load(stored) {
     const raw = uncalibrated(scores, m, type), x = regressors(seen, m, type, published);
     const odds = m > 2 ? raw.map(logarithm) : [0, clippedLogOdds(raw[1])]; // uncalibrated
     const known = columns.map((c, i) => encoded(Array.isArray(row) ? row[i] : row[c.name], c));
-    const ways = roots.map((root) => way(root, [...known, ...x])), nodes = ways.flat();
     const score = (j, k, n) => (n === x.length ? x[k] : x[k * m + j]); // all, or those of class j
     const line = ([first, ...slopes], j) => slopes.reduce(
       (F, slope, k, { length }) => F + slope * score(j, k, length), first);
-    const F = (lines) => oneAClass(lines.map(line)).map((f, j) => (model.offset ? f + odds[j] : f));
-    function boosted() { // the curve, and with it what the leaves add to each log-odds
-      const curve = F(parameters), added = curve.map((f) => model.start * f), first = m > 2 ? 0 : 1;
-      ways.forEach((nodes, t) => { added[first + model.state[t]] += model.value[nodes.at(-1)]; });
-      return [[curve, added].map((f) => softmax(f)), [model.curve_weight, model.boosted_weight]];
+    function said(part) { // weights, and probabilities of all classes
+      const ways = part.roots.map((root) => way(part, root, [...known, ...x]));
+      const { parameters, weight, start, state, value, offset } = part, first = m > 2 ? 0 : 1;
+      const F = (lines) => oneAClass(lines.map(line)).map((f, j) => (offset ? f + odds[j] : f));
+      if (!value) return ways.flat().map((v) => [weight[v], softmax(F(parameters[v]))]);
+      const curve = F(parameters), boosted = curve.map((f) => start * f);
+      ways.forEach((nodes, t) => { boosted[first + state[t]] += value[nodes.at(-1)]; });
+      return [[part.curve_weight, softmax(curve)], [part.boosted_weight, softmax(boosted)]];
     }
-    const [said, weights] = model.value ? boosted()
-      : [nodes.map((v) => softmax(F(parameters[v]))), nodes.map((v) => model.weight[v])];
-    const rest = 1 - sum(weights);
-    const together = (j) => sum(weights.map((weight, i) => weight * said[i][j]));
+    const all = parts.flatMap(said), together = (j) => sum(all.map(([w, p]) => w * p[j]));
+    const rest = 1 - sum(all.map(([w]) => w));
     return raw.map((p, j) => clip(together(j) + (rest > 1e-9 ? rest * p : 0), 0, 1));
   } };
 }

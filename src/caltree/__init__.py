@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from .boosting import CalibrationBoosting
     from .classifier import CalibratedClassifier
     from .curves import BetaScaling, TemperatureScaling
+    from .ensemble import CalibrationEnsemble
     from .forest import CalibrationForest
     from .published import PublishedCalibrationTree
     from .scaling import IdentityCalibrator, IsotonicScaling, PlattScaling
@@ -19,6 +20,7 @@ __all__ = [
     "BetaScaling",
     "CalibratedClassifier",
     "CalibrationBoosting",
+    "CalibrationEnsemble",
     "CalibrationForest",
     "CalibrationTree",
     "IdentityCalibrator",
@@ -35,6 +37,7 @@ _HOMES = {
     "BetaScaling": "curves",
     "CalibratedClassifier": "classifier",
     "CalibrationBoosting": "boosting",
+    "CalibrationEnsemble": "ensemble",
     "CalibrationForest": "forest",
     "CalibrationTree": "tree",
     "IdentityCalibrator": "scaling",

@@ -11,6 +11,7 @@ from ._fitted import storage
 from ._inputs.parameters import check_choice
 from .boosting import CalibrationBoosting
 from .curves import BetaScaling, TemperatureScaling
+from .ensemble import CalibrationEnsemble
 from .forest import CalibrationForest
 from .published import PublishedCalibrationTree
 from .scaling import IdentityCalibrator, IsotonicScaling, PlattScaling
@@ -21,6 +22,7 @@ SHORTCUTS: dict[str, type[Calibrator]] = {
     "published": PublishedCalibrationTree,
     "forest": CalibrationForest,
     "boosting": CalibrationBoosting,
+    "ensemble": CalibrationEnsemble,
     "isotonic": IsotonicScaling,
     "platt": PlattScaling,
     "temperature": TemperatureScaling,
@@ -49,8 +51,8 @@ def load(path: Any) -> Calibrator:
     -------
     calibrator
         A `CalibrationTree`, `PublishedCalibrationTree`, `CalibrationForest`,
-        `CalibrationBoosting`, `PlattScaling`, `TemperatureScaling`, `BetaScaling`,
-        `IsotonicScaling` or `IdentityCalibrator`, as the file says.
+        `CalibrationBoosting`, `CalibrationEnsemble`, `PlattScaling`, `TemperatureScaling`,
+        `BetaScaling`, `IsotonicScaling` or `IdentityCalibrator`, as the file says.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The bases of the calibrators that use attributes: trees, forests and boosted trees."""
+"""The bases of the calibrators that use attributes: trees, forests, boosted trees, ensembles."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._base import Calibrator, FittedRows
 from ._fitted import storage
+from ._fitted.blended import BlendedModel, Model
 from ._fitted.formulas import Formulas, make_formulas
 from ._fitted.json_values import SCORE_KEYS
 from ._fitted.model import FittedModel
@@ -41,7 +42,7 @@ _VISITS_A_JOB = 2_000_000
 class AttributeCalibrator(Calibrator):
     """Base of the calibrators that look at attributes: trees, forests and boosted trees."""
 
-    model_: Trees
+    model_: Model
     selection_: Selection | None
     n_features_in_: int
     feature_names_in_: npt.NDArray[Any]
@@ -49,7 +50,7 @@ class AttributeCalibrator(Calibrator):
     drop_identifiers: bool
     n_jobs: int | None
     verbose: int
-    _model_type: type[Trees] = FittedModel
+    _model_type: type[Trees] | type[BlendedModel] = FittedModel
     """The class of `model_`."""
 
     def fit(
@@ -265,7 +266,7 @@ class AttributeCalibrator(Calibrator):
         groups = None if rows.kept_groups is None else number_groups(rows.kept_groups)[1]
         return Dataset.of(known, matrix, rows.labels, kind, rows.scores, rows.weights, groups)
 
-    def _set_fitted(self, model: Trees, selection: Selection | None, rows: FittedRows) -> None:
+    def _set_fitted(self, model: Model, selection: Selection | None, rows: FittedRows) -> None:
         """Take over what was fitted to some rows."""
         self.model_, self.selection_ = model, selection
         self._set_rows(rows)

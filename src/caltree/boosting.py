@@ -8,6 +8,7 @@ from ._base import FittedRows, take_fingerprint
 from ._fitted.boosted import BoostedModel
 from ._fitted.selection import SCORINGS
 from ._inputs.folds import random_generator
+from ._inputs.groups import refuse_one_group
 from ._inputs.parameters import (
     check_choice,
     check_flag,
@@ -15,7 +16,7 @@ from ._inputs.parameters import (
     check_monotone,
     check_verbose,
 )
-from ._inputs.scores import SCORE_TYPES, resolve_monotone
+from ._inputs.scores import SCORE_TYPES, ScoreKind, resolve_monotone
 from ._inputs.training_rows import TrainingRows
 from ._model_base import AttributeCalibrator
 from ._training.boosting import BoostingSettings, fit_boosting, import_lightgbm
@@ -159,18 +160,9 @@ class CalibrationBoosting(AttributeCalibrator):
 
     def _fit(self, X: Any, rows: TrainingRows) -> None:
         import_lightgbm()
-        settings = BoostingSettings(
-            scoring=self.scoring,
-            do_no_harm=bool(self.do_no_harm),
-            monotone=resolve_monotone(self.monotone, rows.kind, rows.scores.shape[1]),
-            random_state=self.random_state,
-        )
+        settings = boosting_settings(self, rows.kind, rows.scores.shape[1])
         dataset = self._make_dataset(X, rows, self.categorical_features)
-        if dataset.groups is not None and dataset.groups.max() == 0:
-            raise ValueError(
-                "groups has 1 group, but boosting needs at least 2, since trees are judged by "
-                "groups they have not seen; leave groups out"
-            )
+        refuse_one_group(dataset.groups, "boosting")
         fitted, selection = fit_boosting(dataset, settings, self.n_jobs)
         model = round_thresholds(fitted, dataset.matrix, dataset.scores, rows.kind)
         fitted_rows = FittedRows.of(rows, take_fingerprint(rows, dataset.matrix))
@@ -185,3 +177,15 @@ class CalibrationBoosting(AttributeCalibrator):
         check_jobs(self.n_jobs)
         check_verbose(self.verbose)
         random_generator(self.random_state)
+
+
+def boosting_settings(
+    boosting: CalibrationBoosting, kind: ScoreKind, n_scores: int
+) -> BoostingSettings:
+    """Return how trees are boosted by such parameters, of so many scores as they are given."""
+    return BoostingSettings(
+        scoring=boosting.scoring,
+        do_no_harm=bool(boosting.do_no_harm),
+        monotone=resolve_monotone(boosting.monotone, kind, n_scores),
+        random_state=boosting.random_state,
+    )

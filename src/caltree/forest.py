@@ -11,6 +11,7 @@ import numpy as np
 from ._base import FittedRows, take_fingerprint
 from ._fitted.selection import SCORINGS
 from ._inputs.folds import random_generator
+from ._inputs.groups import refuse_one_group
 from ._inputs.parameters import (
     check_bins,
     check_choice,
@@ -174,12 +175,8 @@ class CalibrationForest(AttributeCalibrator):
 
     def _fit(self, X: Any, rows: TrainingRows) -> None:
         dataset = self._make_dataset(X, rows, self.categorical_features)
-        if dataset.groups is not None and dataset.groups.max() == 0:
-            raise ValueError(
-                "groups has 1 group, but a forest needs at least 2, since a tree is judged by "
-                "groups it has not seen; leave groups out"
-            )
-        fitted = fit_forest(dataset, self._settings(dataset), self.n_jobs)
+        refuse_one_group(dataset.groups, "a forest")
+        fitted = fit_forest(dataset, forest_settings(self, dataset), self.n_jobs)
         model = round_score_thresholds(fitted.model, dataset.scores, rows.kind)
         fitted_rows = FittedRows.of(rows, take_fingerprint(rows, dataset.matrix))
         self._set_fitted(model, fitted.selection, fitted_rows)
@@ -199,23 +196,25 @@ class CalibrationForest(AttributeCalibrator):
         _check_max_features(self.max_features)
         random_generator(self.random_state)
 
-    def _settings(self, dataset: Dataset) -> ForestSettings:
-        n_attributes, n_scores = dataset.matrix.shape[1], dataset.n_plain_scores
-        halves = random_generator(self.random_state).randint(0, 2**31, (self.n_estimators, 2))
-        high, low = halves.astype(np.int64).T
-        return ForestSettings(
-            seeds=high << 31 | low,
-            max_features=(
-                count_columns(self.max_features, n_attributes),
-                count_columns(self.max_features, n_attributes + n_scores),
-            ),
-            l2_regularization=float(self.l2_regularization),
-            min_samples_leaf=float(self.min_samples_leaf),
-            max_depth=self.max_depth,
-            max_bins=int(self.max_bins),
-            scoring=self.scoring,
-            do_no_harm=bool(self.do_no_harm),
-        )
+
+def forest_settings(forest: CalibrationForest, dataset: Dataset) -> ForestSettings:
+    """Return how a forest of such parameters is grown on some rows."""
+    n_attributes, n_scores = dataset.matrix.shape[1], dataset.n_plain_scores
+    halves = random_generator(forest.random_state).randint(0, 2**31, (forest.n_estimators, 2))
+    high, low = halves.astype(np.int64).T
+    return ForestSettings(
+        seeds=high << 31 | low,
+        max_features=(
+            count_columns(forest.max_features, n_attributes),
+            count_columns(forest.max_features, n_attributes + n_scores),
+        ),
+        l2_regularization=float(forest.l2_regularization),
+        min_samples_leaf=float(forest.min_samples_leaf),
+        max_depth=forest.max_depth,
+        max_bins=int(forest.max_bins),
+        scoring=forest.scoring,
+        do_no_harm=bool(forest.do_no_harm),
+    )
 
 
 def count_columns(max_features: float, n_columns: int) -> int:

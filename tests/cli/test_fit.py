@@ -12,6 +12,7 @@ import caltree
 from caltree import (
     BetaScaling,
     CalibrationBoosting,
+    CalibrationEnsemble,
     CalibrationForest,
     CalibrationTree,
     IsotonicScaling,
@@ -72,13 +73,24 @@ def test_the_model_knows_its_columns(run, visits):
         ("tree", CalibrationTree()),
         ("forest", CalibrationForest(random_state=0)),
         ("boosting", CalibrationBoosting()),
+        ("ensemble", CalibrationEnsemble(random_state=0)),
         ("platt", PlattScaling()),
         ("temperature", TemperatureScaling()),
         ("beta", BetaScaling()),
         ("isotonic", IsotonicScaling()),
         ("published", PublishedCalibrationTree()),
     ],
-    ids=["tree", "forest", "boosting", "platt", "temperature", "beta", "isotonic", "published"],
+    ids=[
+        "tree",
+        "forest",
+        "boosting",
+        "ensemble",
+        "platt",
+        "temperature",
+        "beta",
+        "isotonic",
+        "published",
+    ],
 )
 def test_every_calibrator_can_be_had(run, visits, kind, expected):
     write(visits, "scored.parquet")
@@ -277,7 +289,7 @@ def repeated(visits):
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-@pytest.mark.parametrize("kind", ["tree", "forest", "boosting"])
+@pytest.mark.parametrize("kind", ["tree", "forest", "boosting", "ensemble"])
 def test_rows_of_a_group_stay_together(run, visits, kind, ending):
     write(repeated(visits), f"scored.{ending}")
     given = ["--label", "y", "--scores", "p_yes", "--calibrator", kind]

@@ -12,6 +12,7 @@ import caltree
 from caltree import (
     BetaScaling,
     CalibrationBoosting,
+    CalibrationEnsemble,
     CalibrationForest,
     CalibrationTree,
     IsotonicScaling,
@@ -115,12 +116,13 @@ def test_json_says_what_was_chosen(run, model):
     [
         (CalibrationForest(4, random_state=0), ["trees       4", "Held-out RMSE, and weight"]),
         (CalibrationBoosting(), ["trees       ", "Held-out RMSE, and weight"]),
+        (CalibrationEnsemble(5), ["trees       ", "    global, forest"]),
         (PlattScaling(), ["slopes      ", "intercepts  "]),
         (TemperatureScaling(), ["slopes      "]),
         (BetaScaling(), ["slopes      ", "intercepts  "]),
         (IsotonicScaling(), ["corners     "]),
     ],
-    ids=["forest", "boosting", "platt", "temperature", "beta", "isotonic"],
+    ids=["forest", "boosting", "ensemble", "platt", "temperature", "beta", "isotonic"],
 )
 def test_models_that_the_library_saved_are_shown(run, calibrator, lines):
     frame = make_visits(300)
@@ -199,7 +201,7 @@ SEEN = (
 
 
 @pytest.mark.parametrize(
-    "kind", ["tree", "forest", "boosting", "platt", "beta", "isotonic", "published"]
+    "kind", ["tree", "forest", "boosting", "ensemble", "platt", "beta", "isotonic", "published"]
 )
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_rows_of_the_fit_are_recognised(run, visits, kind, ending):

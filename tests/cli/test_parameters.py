@@ -5,6 +5,7 @@ import pytest
 from caltree import (
     BetaScaling,
     CalibrationBoosting,
+    CalibrationEnsemble,
     CalibrationForest,
     CalibrationTree,
     PublishedCalibrationTree,
@@ -38,6 +39,7 @@ OTHER = {
         "max_bins": 31,
     },
     "boosting": {"monotone": False, "do_no_harm": False},
+    "ensemble": {"n_estimators": 5, "do_no_harm": False},
     "published": {
         "boosting_iterations": 3,
         "max_boosting_iterations": 9,
@@ -67,6 +69,7 @@ def as_options(parameters):
         ("tree", CalibrationTree),
         ("forest", CalibrationForest),
         ("boosting", CalibrationBoosting),
+        ("ensemble", CalibrationEnsemble),
         ("published", PublishedCalibrationTree),
         ("beta", BetaScaling),
     ],

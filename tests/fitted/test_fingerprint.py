@@ -20,6 +20,7 @@ from caltree import (
     BetaScaling,
     CalibratedClassifier,
     CalibrationBoosting,
+    CalibrationEnsemble,
     CalibrationForest,
     CalibrationTree,
     IdentityCalibrator,
@@ -39,6 +40,7 @@ CALIBRATORS = {
     "published": PublishedCalibrationTree(boosting_iterations=1, ccp_alpha=None),
     "forest": CalibrationForest(2, random_state=0),
     "boosting": CalibrationBoosting(),
+    "ensemble": CalibrationEnsemble(5, random_state=0),
     "platt": PlattScaling(),
     "temperature": TemperatureScaling(),
     "beta": BetaScaling(),
@@ -311,7 +313,7 @@ def test_only_calibrators_that_use_attributes_fingerprint_them():
     X, y, scores = make_rows(100)
     for name in CALIBRATORS:
         one, other = fitted(name, X, y, scores), fitted(name, X + 1, y, scores)
-        uses_them = name in ("tree", "published", "forest", "boosting")
+        uses_them = name in ("tree", "published", "forest", "boosting", "ensemble")
         assert (one.fingerprint_.to_dict() != other.fingerprint_.to_dict()) == uses_them
 
 

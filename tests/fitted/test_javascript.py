@@ -14,6 +14,7 @@ from scipy.special import expit, softmax
 from caltree import (
     BetaScaling,
     CalibrationBoosting,
+    CalibrationEnsemble,
     CalibrationForest,
     CalibrationTree,
     PlattScaling,
@@ -111,6 +112,7 @@ KINDS = {
     "boosted": lambda: boosted_tree(boosting_iterations=5),
     "forest": lambda: CalibrationForest(8, random_state=0),
     "boosting": lambda: CalibrationBoosting(do_no_harm=False),
+    "ensemble": lambda: CalibrationEnsemble(5, do_no_harm=False, random_state=0),
     "temperature": TemperatureScaling,
     "beta": BetaScaling,
 }
@@ -130,7 +132,7 @@ def test_tables_of_every_kind(node, kind, n_classes):
 @pytest.mark.parametrize("score_type", ["probability", "logit", "margin"])
 @pytest.mark.parametrize("n_columns", [1, 2, 4, 3, 6])
 @pytest.mark.parametrize(
-    "kind", ["default", "published", "forest", "boosting", "temperature", "beta"]
+    "kind", ["default", "published", "forest", "boosting", "ensemble", "temperature", "beta"]
 )
 def test_scores_of_every_kind(node, kind, n_columns, score_type):
     n_classes = 3 if n_columns % 3 == 0 else 2

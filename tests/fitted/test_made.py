@@ -8,6 +8,7 @@ import caltree
 from caltree import (
     BetaScaling,
     CalibrationBoosting,
+    CalibrationEnsemble,
     CalibrationForest,
     CalibrationTree,
     IdentityCalibrator,
@@ -24,6 +25,7 @@ KINDS = [
     CalibrationTree(max_depth=2),
     CalibrationForest(4, random_state=0),
     CalibrationBoosting(),
+    CalibrationEnsemble(5),
     PublishedCalibrationTree(boosting_iterations=3),
     PlattScaling(),
     TemperatureScaling(),

@@ -17,6 +17,7 @@ from sklearn.model_selection import KFold
 from caltree import (
     BetaScaling,
     CalibrationBoosting,
+    CalibrationEnsemble,
     CalibrationForest,
     CalibrationTree,
     IdentityCalibrator,
@@ -62,6 +63,10 @@ def rows(n_classes=2, n_classifiers=1):
 def larger():
     """Enough rows for splits of a boosted tree."""
     return boosting_rows(800)
+
+
+def few_of_both():
+    return CalibrationEnsemble(4, random_state=0)
 
 
 def margins(n_classes=2):
@@ -147,6 +152,10 @@ CASES = {
         lambda: CalibrationBoosting(scoring="log_loss", monotone=False, do_no_harm=False),
         larger,
     ),
+    "ensemble": (few_of_both, larger),
+    "ensemble, uncalibrated": (few_of_both, uncalibrated),
+    "ensemble, margins": (few_of_both, margins),
+    "ensemble, three classes": (few_of_both, lambda: rows(3)),
     "boosting, categories": (
         lambda: CalibrationBoosting(do_no_harm=False, categorical_features=NOMINAL),
         categories,
@@ -248,6 +257,7 @@ def test_what_the_command_saves_fits(tmp_path, monkeypatch):
             CalibrationTree,
             lambda: CalibrationForest(3),
             CalibrationBoosting,
+            lambda: CalibrationEnsemble(3),
             PlattScaling,
             BetaScaling,
         ]
@@ -370,6 +380,13 @@ def replaced(stored, path, value):
         ("boosting", ("model", "boosted_weight"), -0.1),
         ("boosting", ("model", "weight"), [1.0]),
         ("boosting", ("params", "monotone"), "yes"),
+        ("ensemble", ("params", "monotone"), True),
+        ("ensemble", ("params", "n_estimators"), 1),
+        ("ensemble", ("model", "forest"), None),
+        ("ensemble", ("model", "forest", "attributes"), {}),
+        ("ensemble", ("model", "forest", "weight", 0), 1.1),
+        ("ensemble", ("model", "boosted", "curve_weight"), 1.1),
+        ("ensemble", ("model", "weight"), [1.0]),
         ("Platt", ("slopes",), []),
         ("Platt", ("intercepts", 0), None),
         ("temperature", ("slope",), None),

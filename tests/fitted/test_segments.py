@@ -3,7 +3,12 @@
 import numpy as np
 import pytest
 
-from caltree import CalibrationBoosting, CalibrationForest, CalibrationTree
+from caltree import (
+    CalibrationBoosting,
+    CalibrationEnsemble,
+    CalibrationForest,
+    CalibrationTree,
+)
 from caltree._fitted.segments import segments
 from caltree._inputs.attributes import Attribute
 
@@ -67,8 +72,13 @@ def made_up(n_rows, seed):
 
 @pytest.mark.parametrize(
     "calibrator",
-    [CalibrationTree(), CalibrationForest(20, random_state=0), CalibrationBoosting()],
-    ids=["tree", "forest", "boosting"],
+    [
+        CalibrationTree(),
+        CalibrationForest(20, random_state=0),
+        CalibrationBoosting(),
+        CalibrationEnsemble(20, random_state=0),
+    ],
+    ids=["tree", "forest", "boosting", "ensemble"],
 )
 def test_the_harm_is_found_and_mended(calibrator):
     X, y, scores = made_up(4000, 0)

@@ -347,6 +347,7 @@ def test_what_was_chosen_is_told(made):
     assert "and chose the uncalibrated scores" in made("one_leaf").to_html()
     assert "and chose a model for each region" in made("forest").to_html()
     assert "and chose boosted trees" in made("boosting").to_html()
+    assert "and chose a forest and boosted trees, blended" in made("ensemble").to_html()
     assert "it looks at the scores alone" in made("scaling").to_html()
     assert "without comparing it" in made("many_leaves").to_html()
 

@@ -325,7 +325,9 @@ def test_rows_that_are_alike_give_doubt_and_no_alarm(look):
     assert "training rows are alike" in page.locator("#unsure").inner_text()
 
 
-@pytest.mark.parametrize("scene", ["loans", "forest", "boosting", "model", "scaling", "untouched"])
+@pytest.mark.parametrize(
+    "scene", ["loans", "forest", "boosting", "ensemble", "model", "scaling", "untouched"]
+)
 def test_fresh_rows_raise_no_banner(look, scene):
     page = look(scene)
     assert page.locator(".banner").count() == 0

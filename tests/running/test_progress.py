@@ -10,6 +10,7 @@ from caltree import (
     BetaScaling,
     CalibratedClassifier,
     CalibrationBoosting,
+    CalibrationEnsemble,
     CalibrationForest,
     CalibrationTree,
     IsotonicScaling,
@@ -66,6 +67,15 @@ STAGES = {
         CalibrationBoosting(),
         [
             READ,
+            *(rf"boosted \d+ rounds of fold {n} of 5" for n in range(1, 6)),
+            AVERAGED.format("candidates"),
+        ],
+    ),
+    "ensemble": (
+        CalibrationEnsemble(10, random_state=0),
+        [
+            READ,
+            *(f"grew {n} of 10 trees" for n in range(1, 11)),
             *(rf"boosted \d+ rounds of fold {n} of 5" for n in range(1, 6)),
             AVERAGED.format("candidates"),
         ],

@@ -1,8 +1,9 @@
 """Fitted calibrators of every kind, and rows that are as nasty as rows can be."""
 
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import pandas as pd
 from caltree import (
     BetaScaling,
     CalibrationBoosting,
+    CalibrationEnsemble,
     CalibrationForest,
     CalibrationTree,
     IdentityCalibrator,
@@ -17,6 +19,7 @@ from caltree import (
     PlattScaling,
     PublishedCalibrationTree,
     TemperatureScaling,
+    ensemble,
 )
 
 from .boosting_cases import few_rounds
@@ -47,6 +50,7 @@ def _cases():
     ten = {"n_classes": 10}
     forest = {"n_estimators": 6, "max_depth": 5, "random_state": 0}
     small_forest = {"n_estimators": 4, "max_depth": 3, "random_state": 0}
+    few_trees = {"n_estimators": 4, "random_state": 0}
     leaves = {"path_averaging": False}
     largest = {"kept_gain": None, "do_no_harm": False, "max_leaf_nodes": 12}
     first = {"columns": 1, "of_first": True}
@@ -82,6 +86,13 @@ def _cases():
             CalibrationBoosting, n_classes=3, n_classifiers=2
         ),
         "boosting, uncalibrated": Case(CalibrationBoosting, scores="perfect", columns=1),
+        "ensemble": Case(CalibrationEnsemble, params=few_trees, columns=1),
+        "ensemble, three classes": Case(CalibrationEnsemble, n_classes=3, params=few_trees),
+        "ensemble of margins": Case(CalibrationEnsemble, scores="margin", params=few_trees),
+        "ensemble of two classifiers": Case(CalibrationEnsemble, n_classifiers=2, params=few_trees),
+        "ensemble, uncalibrated": Case(
+            CalibrationEnsemble, scores="perfect", columns=1, params=few_trees
+        ),
         "uncalibrated": Case(CalibrationTree, scores="perfect", columns=1),
         "platt": Case(PlattScaling, columns=1),
         "platt, two columns": Case(PlattScaling),
@@ -150,7 +161,8 @@ def fitted(name):
     calibrator = case.calibrator(**params)
     if "categorical_features" in calibrator.get_params():
         calibrator.set_params(categorical_features=["code", "share"])
-    with few_rounds():
+    shallow = partial(CalibrationForest, max_depth=4)
+    with few_rounds(), mock.patch.object(ensemble, "CalibrationForest", shallow):
         return calibrator.fit(table, labels[y], scores=scores)
 
 

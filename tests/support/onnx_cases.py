@@ -7,6 +7,7 @@ import numpy as np
 import onnx
 import onnxruntime
 
+from caltree._fitted.blended import BlendedModel
 from caltree._model_base import AttributeCalibrator
 
 from .export_cases import fitted, hostile_rows
@@ -77,4 +78,7 @@ def _rounded(model):
         else column
         for column in model.attributes.columns
     ]
-    return replace(model, attributes=replace(model.attributes, columns=tuple(columns)))
+    known = replace(model.attributes, columns=tuple(columns))
+    if isinstance(model, BlendedModel):
+        return BlendedModel(*(replace(part, attributes=known) for part in model.parts))
+    return replace(model, attributes=known)

@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from caltree import (
     CalibratedClassifier,
     CalibrationBoosting,
+    CalibrationEnsemble,
     CalibrationForest,
     CalibrationTree,
     IdentityCalibrator,
@@ -133,6 +134,11 @@ def boosting():
     return report(made, *make_table(1000, seed=1))
 
 
+def ensemble():
+    made = CalibrationEnsemble(8, random_state=0).fit(*make_table(1500))
+    return report(made, *make_table(1000, seed=1))
+
+
 def scaling():
     _, y, scores = make_table(1500)
     rows = make_table(1000, seed=1)
@@ -178,6 +184,7 @@ SCENES = {
         hostile,
         forest,
         boosting,
+        ensemble,
         scaling,
         untouched,
         model,

@@ -23,7 +23,8 @@ class Candidate:
     name : str
         "uncalibrated", "global" (the model of the root, for all rows), "8 regions" (a tree cut back
         to so many leaves) or, of a forest, "regions of 60 rows" (nodes of fewer are not split), ...
-        Boosted trees have "boosted", and "global" is the curve they start from.
+        Boosted trees have "boosted", and "global" is the curve they start from. Beside these, the
+        roots of a forest are "global, forest".
     loss : float
         Its loss on held-out rows.
     weight : float

@@ -214,6 +214,16 @@ class Trees(Arrays):
         """The weight of what is below every node, on any way from it to a leaf."""
 
     @property
+    def splits_attributes(self) -> bool:
+        """Whether any tree splits on an attribute."""
+        return bool(self._on_attribute.any())
+
+    @property
+    def _on_attribute(self) -> npt.NDArray[np.bool_]:
+        """Whether each node is split on an attribute."""
+        return (self.attribute >= 0) & (self.attribute < len(self.attributes.columns))
+
+    @property
     def importances(self) -> Floats:
         """The share of every attribute in the gain of the splits; 0 where nothing is split.
 
@@ -222,7 +232,7 @@ class Trees(Arrays):
         cross-validation.
         """
         n_attributes = len(self.attributes.columns)
-        on_attribute = (self.attribute >= 0) & (self.attribute < n_attributes)
+        on_attribute = self._on_attribute
         if on_attribute.any() and not self.gain[on_attribute].any():
             return np.full(n_attributes, np.nan)
         gain = (self.gain * self.weight_below)[on_attribute]

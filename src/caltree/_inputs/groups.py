@@ -71,6 +71,15 @@ def check_number_of_groups(n_groups: int, n_folds: int) -> None:
         )
 
 
+def refuse_one_group(groups: GroupNumbers | None, who: str) -> None:
+    """Refuse a single group, where `who` is judged by groups that trees have not seen."""
+    if groups is not None and groups.max() == 0:
+        raise ValueError(
+            f"groups has 1 group, but {who} needs at least 2, since trees are judged by groups "
+            "they have not seen; leave groups out"
+        )
+
+
 def deal_groups(
     groups: npt.NDArray[Any],
     labels: Classes,

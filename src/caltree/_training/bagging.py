@@ -12,14 +12,13 @@ import numpy.typing as npt
 
 from .. import _core
 from .._fitted.model import FittedModel
-from .._fitted.selection import GLOBAL, UNCALIBRATED, Selection
+from .._fitted.selection import GLOBAL, Selection
 from .._inputs.arrays import Floats
 from .._running import progress
 from .._running.threads import count_threads, in_order
-from .averaging import best_weights
+from .candidates import Candidates
 from .dataset import Dataset
-from .do_no_harm import leave_uncalibrated_if_in_doubt, make_selection
-from .held_out import HeldOutRows
+from .do_no_harm import choose_weights
 from .levels import Tree
 from .settings import AVERAGING, GROWING, JUDGING, depth_limit
 
@@ -62,29 +61,53 @@ def fit_forest(dataset: Dataset, settings: ForestSettings, n_jobs: int | None) -
 
     The samples are of rows, or of whole groups if there are any.
     """
+    with progress.stage(GROWING) as growing:
+        grown = grow_forest(dataset, settings, n_jobs, growing)
+    with progress.stage(JUDGING + AVERAGING) as averaging:
+        weights, selection = _choose_weights(grown.candidates, dataset, settings)
+        if selection is not None:
+            averaging.say(f"averaged {weights.size} sizes of trees (chosen: {selection.chosen})")
+    return FittedForest(grown.model(weights), selection)
+
+
+@dataclass(frozen=True)
+class GrownForest:
+    """Trees, and what they say about the rows they did not see, at each size."""
+
+    dataset: Dataset
+    trees: list[Tree]
+    candidates: Candidates | None
+    """The sizes of either kind; None if every row was seen by all trees of a kind."""
+
+    @property
+    def n_candidates(self) -> int:
+        """Number of sizes of both kinds."""
+        return len(_KINDS) * len(SIZES)
+
+    def model(self, weights: Floats) -> FittedModel:
+        """Average the trees by weights of the candidates; without any weight, roots are left."""
+        n_trees = np.array([(len(self.trees) + 1) // 2, len(self.trees) // 2])
+        per_tree = weights.reshape(len(_KINDS), len(SIZES)) / np.maximum(n_trees, 1)[:, np.newaxis]
+        finished = [
+            _core.collapse_tree(*tree, _core.row_counts(tree[0]), SIZES, per_tree[number % 2])
+            for number, tree in enumerate(self.trees)
+        ]
+        return self.dataset.model(finished)
+
+
+def grow_forest(
+    dataset: Dataset, settings: ForestSettings, n_jobs: int | None, growing: progress.Stage
+) -> GrownForest:
+    """Grow trees on bootstrap samples, and gather what they say about the other rows."""
     sums = _OutOfBagSums(dataset)
     trees: list[Tree] = []
     # In their order, whichever is done first, so that sums do not depend on the threads.
-    with (
-        progress.stage(GROWING) as growing,
-        closing(_grow_trees(dataset, settings, n_jobs)) as grown,
-    ):
+    with closing(_grow_trees(dataset, settings, n_jobs)) as grown:
         for number, (structure, models, rows, predictions) in enumerate(grown):
             sums.add(number % 2, rows, predictions)
             trees.append((structure, models))
             _tell(growing, len(trees), len(settings.seeds))
-    with progress.stage(JUDGING + AVERAGING) as averaging:
-        held_out = sums.held_out(settings)
-        weights, selection = _choose_weights(held_out, dataset, settings)
-        if selection is not None:
-            averaging.say(f"averaged {weights.size} sizes of trees (chosen: {selection.chosen})")
-    n_trees = np.array([(len(trees) + 1) // 2, len(trees) // 2])
-    per_tree = weights / np.maximum(n_trees, 1)[:, np.newaxis]
-    finished = [
-        _core.collapse_tree(*tree, _core.row_counts(tree[0]), SIZES, per_tree[number % 2])
-        for number, tree in enumerate(trees)
-    ]
-    return FittedForest(dataset.model(finished), selection)
+    return GrownForest(dataset, trees, sums.candidates())
 
 
 def _tell(growing: progress.Stage, n_grown: int, n_trees: int) -> None:
@@ -119,7 +142,6 @@ class _OutOfBagSums:
     """Adds up what trees predict for the rows they did not see."""
 
     def __init__(self, dataset: Dataset) -> None:
-        self._dataset = dataset
         n_rows = len(dataset.labels)
         self._sums = np.zeros((len(_KINDS), len(SIZES), n_rows, dataset.n_states))
         self._counts = np.zeros((len(_KINDS), n_rows))
@@ -129,50 +151,33 @@ class _OutOfBagSums:
         self._sums[kind][:, rows] += predictions
         self._counts[kind, rows] += 1
 
-    def held_out(self, settings: ForestSettings) -> HeldOutRows | None:
+    def candidates(self) -> Candidates | None:
         """Average the predictions of rows that some tree of each kind did not see, if any."""
-        seen = np.asarray((self._counts > 0).all(axis=0))
-        if not seen.any():
+        seen = np.flatnonzero((self._counts > 0).all(axis=0))
+        if len(seen) == 0:
             return None
-        data = self._dataset
         names, found = [], []
-        known = data.uncalibrated if settings.do_no_harm else None
-        if known is not None:
-            names.append(UNCALIBRATED)
-            found.append(known[seen])
         for kind, suffix in enumerate(_KINDS):
             for size, rows in enumerate(SIZES):
                 mean = self._sums[kind, size][seen] / self._counts[kind][seen][:, np.newaxis]
                 names.append(_size_name(rows) + suffix)
                 found.append(np.hstack([1.0 - mean, mean]) if mean.shape[1] == 1 else mean)
-        return HeldOutRows(
-            names=tuple(names),
-            probabilities=np.array(found),
-            labels=data.labels[seen],
-            weights=None if data.weights is None else data.weights[seen],
-            scoring=settings.scoring,
-            has_uncalibrated=known is not None,
-            groups=None if data.groups is None else data.groups[seen],
-        )
+        return Candidates(tuple(names), np.array(found), seen.astype(np.uint32))
 
 
 def _choose_weights(
-    held_out: HeldOutRows | None, dataset: Dataset, settings: ForestSettings
+    candidates: Candidates | None, dataset: Dataset, settings: ForestSettings
 ) -> tuple[Floats, Selection | None]:
-    """Return the weights of the sizes, kinds x sizes, and why."""
-    if held_out is None:
+    """Return the weights of the sizes, and why."""
+    if candidates is None:
         # Too few rows to judge by: uncalibrated if that is allowed, otherwise the roots.
-        weights = np.zeros((len(_KINDS), len(SIZES)))
+        roots = np.zeros((len(_KINDS), len(SIZES)))
         if not settings.do_no_harm or dataset.uncalibrated is None:
-            weights[:, 0] = 1.0 / len(_KINDS)
-        return weights, None
-    best = best_weights(held_out)
-    chosen = best
-    if held_out.has_uncalibrated:
-        chosen = leave_uncalibrated_if_in_doubt(held_out, [best])
-    of_trees = chosen[int(held_out.has_uncalibrated) :]
-    selection = make_selection(held_out, best, chosen)
-    return of_trees.reshape(len(_KINDS), len(SIZES)), selection
+            roots[:, 0] = 1.0 / len(_KINDS)
+        return roots.ravel(), None
+    held_out = candidates.held_out(dataset, settings.scoring, settings.do_no_harm)
+    chosen, selection = choose_weights(held_out)
+    return chosen[-len(candidates) :], selection
 
 
 def _size_name(size: float) -> str:

@@ -11,18 +11,17 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from .._fitted.boosted import BoostedModel, one_leaf
-from .._fitted.selection import BOOSTED, GLOBAL, UNCALIBRATED, Selection
+from .._fitted.selection import BOOSTED, GLOBAL, Selection
 from .._inputs.arrays import Floats
 from .._inputs.attributes import Attributes
 from .._inputs.folds import Fold, Rows, make_folds, random_generator
 from .._inputs.scores import is_offset
 from .._running import progress
 from .._running.threads import count_threads
-from .averaging import best_weights
+from .candidates import Candidates
 from .curves import fit_correction
 from .dataset import Dataset
-from .do_no_harm import leave_uncalibrated_if_in_doubt, make_selection
-from .held_out import HeldOutRows
+from .do_no_harm import choose_weights
 from .lightgbm_trees import TreeArrays, read_trees
 from .losses import mean_loss, row_losses
 from .settings import AVERAGING, GROWING, JUDGING
@@ -105,24 +104,71 @@ def fit_boosting(
     Each fold's trees stop where its held-out rows lose least. The held-out rows decide on the
     weights. With a few rows the trees of all folds are averaged, each as far as it goes.
     """
+    with progress.stage(GROWING) as growing:
+        grown = grow_boosting(dataset, settings, n_jobs, growing, grow_all)
+    with progress.stage(JUDGING + AVERAGING) as averaging:
+        candidates = grown.candidates()
+        held_out = candidates.held_out(dataset, settings.scoring, settings.do_no_harm)
+        weights, selection = choose_weights(held_out, or_global=True)
+        averaging.say(f"averaged {len(weights)} candidates (chosen: {selection.chosen})")
+    return grown.model(weights[-len(candidates) :]), selection
+
+
+@dataclass(frozen=True)
+class GrownBoosting:
+    """The curve and the trees that predict, and those of each fold."""
+
+    dataset: Dataset
+    start: float
+    curve: Floats
+    trees: TreeArrays
+    folds: Sequence[Fold]
+    of_folds: Sequence[_Grown]
+
+    def candidates(self) -> Candidates:
+        """Return what each fold's curve and trees say about the rows that it held out."""
+        found = []
+        for weights in ((1.0, 0.0), (0.0, 1.0)):
+            parts = [
+                self._predict(
+                    make_model(self.dataset, each.curve, each.trees, self.start, *weights), test
+                )
+                for each, (_, test) in zip(self.of_folds, self.folds, strict=True)
+            ]
+            found.append(np.concatenate(parts))
+        rows = np.concatenate([test for _, test in self.folds])
+        return Candidates((GLOBAL, BOOSTED), np.array(found), rows)
+
+    def model(self, weights: Floats) -> BoostedModel:
+        """Average the curve and the trees by weights of the candidates."""
+        return make_model(self.dataset, self.curve, self.trees, self.start, *weights.tolist())
+
+    def _predict(self, model: BoostedModel, rows: Rows) -> Floats:
+        data = self.dataset
+        offset = None if data.offset is None else _columns_of(data.offset, rows)
+        return model.probabilities(data.matrix[rows], _columns_of(data.scores, rows), offset)
+
+
+def grow_boosting(
+    dataset: Dataset,
+    settings: BoostingSettings,
+    n_jobs: int | None,
+    growing: progress.Stage,
+    grow_all: GrowAll | None = None,
+) -> GrownBoosting:
+    """Boost trees on the training rows of each fold, and those that predict."""
     booster = _Booster(dataset, settings, count_threads(n_jobs), grow_all)
     folds = _make_folds(dataset, settings.random_state)
     if grow_all is not None:
         folds = folds[:1]
     n_parts, patience = len(folds) + 1, PATIENCE if len(folds) > 1 else PATIENCE_OF_ONE_FOLD
-    with progress.stage(GROWING) as growing:
-        grown = []
-        for number, fold in enumerate(folds):
-            tell = partial(_tell, growing, number, n_parts)
-            grown.append(booster.boost_fold(fold, patience, tell))
-            growing.say(f"boosted {grown[-1].rounds} rounds of fold {number + 1} of {len(folds)}")
-        curve, trees = booster.finish(grown, partial(_tell, growing, len(folds), n_parts))
-    with progress.stage(JUDGING + AVERAGING) as averaging:
-        held_out = _predict_held_out(dataset, settings, folds, grown)
-        weights, selection = _choose_weights(held_out)
-        averaging.say(f"averaged {len(weights)} candidates (chosen: {selection.chosen})")
-    model = make_model(dataset, curve, trees, settings.start, *weights[-2:].tolist())
-    return model, selection
+    grown = []
+    for number, fold in enumerate(folds):
+        tell = partial(_tell, growing, number, n_parts)
+        grown.append(booster.boost_fold(fold, patience, tell))
+        growing.say(f"boosted {grown[-1].rounds} rounds of fold {number + 1} of {len(folds)}")
+    curve, trees = booster.finish(grown, partial(_tell, growing, len(folds), n_parts))
+    return GrownBoosting(dataset, settings.start, curve, trees, folds, grown)
 
 
 def make_model(
@@ -329,49 +375,6 @@ def _make_folds(dataset: Dataset, random_state: Any) -> list[Fold]:
     n_units = n_rows if groups is None else int(groups.max()) + 1
     folds = make_folds(min(N_FOLDS, n_units), dataset.labels, None, random_state, groups)
     return folds[:1] if n_rows >= MANY_ROWS else folds
-
-
-def _predict_held_out(
-    dataset: Dataset, settings: BoostingSettings, folds: Sequence[Fold], grown: Sequence[_Grown]
-) -> HeldOutRows:
-    """Return what each fold's curve and trees say about the rows that it held out."""
-    rows = np.concatenate([test for _, test in folds])
-    known = dataset.uncalibrated if settings.do_no_harm else None
-    found = [] if known is None else [known[rows]]
-    for weights in ((1.0, 0.0), (0.0, 1.0)):
-        parts = [
-            _predict(
-                dataset,
-                make_model(dataset, each.curve, each.trees, settings.start, *weights),
-                test,
-            )
-            for each, (_, test) in zip(grown, folds, strict=True)
-        ]
-        found.append(np.concatenate(parts))
-    names = (GLOBAL, BOOSTED)
-    return HeldOutRows(
-        names=names if known is None else (UNCALIBRATED, *names),
-        probabilities=np.array(found),
-        labels=dataset.labels[rows],
-        weights=None if dataset.weights is None else dataset.weights[rows],
-        scoring=settings.scoring,
-        has_uncalibrated=known is not None,
-        groups=None if dataset.groups is None else dataset.groups[rows],
-    )
-
-
-def _predict(dataset: Dataset, model: BoostedModel, rows: Rows) -> Floats:
-    offset = None if dataset.offset is None else _columns_of(dataset.offset, rows)
-    return model.probabilities(dataset.matrix[rows], _columns_of(dataset.scores, rows), offset)
-
-
-def _choose_weights(held_out: HeldOutRows) -> tuple[Floats, Selection]:
-    """Return the weights of the candidates, and why."""
-    best = chosen = best_weights(held_out)
-    if held_out.has_uncalibrated:
-        curve = np.eye(len(held_out))[1]
-        chosen = leave_uncalibrated_if_in_doubt(held_out, [best, curve])
-    return chosen, make_selection(held_out, best, chosen)
 
 
 def _loss(

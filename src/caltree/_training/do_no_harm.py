@@ -62,6 +62,19 @@ def prefer_simpler(held_out: HeldOut, weights: Floats, *, averaging: bool) -> Fl
     return leave_uncalibrated_if_in_doubt(held_out, [weights, root], averaging=averaging)
 
 
+def choose_weights(held_out: HeldOut, *, or_global: bool = False) -> tuple[Floats, Selection]:
+    """Return the weights of all candidates, and why: the best average, if it shows that it helps.
+
+    With `or_global`, the model for all rows, which comes first of those that calibrate, will do if
+    it shows that it helps and the best average does not.
+    """
+    best = chosen = best_weights(held_out)
+    if held_out.has_uncalibrated:
+        choices = [best, np.eye(len(held_out))[1]] if or_global else [best]
+        chosen = leave_uncalibrated_if_in_doubt(held_out, choices)
+    return chosen, make_selection(held_out, best, chosen)
+
+
 def leave_uncalibrated_if_in_doubt(
     held_out: HeldOut, choices: Sequence[Floats], *, averaging: bool = True
 ) -> Floats:

@@ -84,8 +84,8 @@ Examples:
     type=click.Choice(list(CALIBRATORS)),
     default="tree",
     show_default=True,
-    help="published: the tree of the paper, to the digit. boosting needs LightGBM: pip install "
-    "'caltree[boosting]'.",
+    help="published: the tree of the paper, to the digit. ensemble: forest and boosting, averaged. "
+    "boosting and ensemble need LightGBM: pip install 'caltree[boosting]'.",
 )
 @click.option(
     "--positive",
@@ -104,7 +104,7 @@ Examples:
 @click.option(
     "--scoring",
     type=click.Choice(["rmse", "log_loss"]),
-    help="The loss by which a tree, forest or boosting chooses; rmse by default.",
+    help="The loss by which a tree, forest, boosting or ensemble chooses; rmse by default.",
 )
 @click.option(
     "--param",
@@ -118,7 +118,7 @@ Examples:
     type=click.IntRange(0, 2**32 - 1),
     metavar="SEED",
     help="Decides what is drawn at random. A tree and boosting draw nothing without it; for a "
-    "forest and for rows held out it is 0 by default.",
+    "forest, an ensemble and for rows held out it is 0 by default.",
 )
 @click.option(
     "--holdout",
@@ -138,7 +138,7 @@ def fit(**given: Any) -> None:
         given["holdout"] = _DEFAULT_HOLDOUT if given["report"] else 0.0
     if given["report"] and not given["holdout"]:
         raise usage_error("--report is about rows held out; give --holdout a share above 0")
-    if given["scoring"] and given["kind"] not in ("tree", "forest", "boosting"):
+    if given["scoring"] and given["kind"] not in ("tree", "forest", "boosting", "ensemble"):
         raise usage_error(f"--calibrator {given['kind']} has no --scoring; leave it out")
     if given["groups"] and is_global(given["kind"]) and not given["holdout"]:
         raise usage_error(
@@ -266,7 +266,7 @@ def _parameters(request: Request) -> dict[str, Any]:
     if request.categorical is not None:
         found["categorical_features"] = list(request.categorical)
     seed = request.random_state
-    found["random_state"] = seed or 0 if request.kind == "forest" else seed
+    found["random_state"] = seed or 0 if request.kind in ("forest", "ensemble") else seed
     if request.attributes is not None:
         found["drop_identifiers"] = False  # whoever names the attributes knows what they are
     return found

@@ -12,6 +12,7 @@ import click
 from .. import (
     BetaScaling,
     CalibrationBoosting,
+    CalibrationEnsemble,
     CalibrationForest,
     CalibrationTree,
     IsotonicScaling,
@@ -61,8 +62,9 @@ def show(model: str, max_depth: int | None, as_json: bool) -> None:
     match known.calibrator:
         case CalibrationTree() | PublishedCalibrationTree() as tree:
             click.echo(f"\n{tree.to_text(max_depth=max_depth)}")
-        case CalibrationForest() | CalibrationBoosting() as many if many.selection_ is not None:
-            click.echo(f"\n{many.selection_.to_text()}")
+        case CalibrationForest() | CalibrationBoosting() | CalibrationEnsemble() as many:
+            if many.selection_ is not None:
+                click.echo(f"\n{many.selection_.to_text()}")
 
 
 def describe(model: Model) -> dict[str, Any]:
@@ -90,7 +92,7 @@ def _describe_fit(calibrator: Calibrator) -> dict[str, Any]:
             iterations, alpha = calibrator.boosting_iterations_, calibrator.ccp_alpha_
             chosen = {"boosting_iterations": iterations, "ccp_alpha": alpha}
             return {**_describe_tree(calibrator), **chosen}
-        case CalibrationForest() | CalibrationBoosting():
+        case CalibrationForest() | CalibrationBoosting() | CalibrationEnsemble():
             return {**_describe_model(calibrator), "n_trees": calibrator.model_.n_trees}
         case TemperatureScaling():
             return {"slopes": [calibrator.slope_]}

@@ -18,10 +18,9 @@ from .._base import FittedRows
 from .._fitted.fingerprint import Fingerprint
 from .._histogram.prepare import Sample
 from .._inputs.arrays import Floats
-from .._inputs.scores import ScoreKind, resolve_monotone
+from .._inputs.scores import ScoreKind
 from .._running import progress
 from .._training.boosting import (
-    BoostingSettings,
     columns_of,
     fit_boosting,
     import_lightgbm,
@@ -147,12 +146,8 @@ class CalibrationBoosting(boosting.CalibrationBoosting):
 
     def _fit_rows(self, rows: _Rows) -> None:
         kind, sample = rows.kind, rows.dataset()
-        settings = BoostingSettings(
-            scoring=self.scoring,
-            do_no_harm=bool(self.do_no_harm),
-            monotone=resolve_monotone(self.monotone, kind, rows.planned[2].columns.n_columns),
-            random_state=self.random_state,
-        )
+        n_scores = rows.planned[2].columns.n_columns
+        settings = boosting.boosting_settings(self, kind, n_scores)
         elsewhere = rows.grow if len(sample.labels) < rows.known.n_rows else None
         fitted, selection = fit_boosting(sample, settings, self.n_jobs, elsewhere)
         model = round_thresholds(fitted, sample.matrix, sample.scores, kind)

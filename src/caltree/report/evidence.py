@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from .. import __version__
+from .._fitted.blended import Model
 from .._fitted.conditions import short
-from .._fitted.trees import Trees
 from .._model_base import AttributeCalibrator
 from .._training.losses import row_losses
 from ..metrics import brier_split, expected_calibration_error
@@ -169,12 +169,11 @@ def _attributes(rows: Rows) -> dict[str, Any]:
     }
 
 
-def _why_unimportant(model: Trees) -> str:
+def _why_unimportant(model: Model) -> str:
     """Say why no attribute is known to contribute anything."""
     if model.uncalibrated_weight == 1.0:
         return "The scores are left uncalibrated, so no attribute contributes anything."
-    n_attributes = len(model.attributes.columns)
-    if not ((model.attribute >= 0) & (model.attribute < n_attributes)).any():
+    if not model.splits_attributes:
         return "The scores are calibrated by the same model everywhere: nothing is split."
     if np.isnan(model.importances).any():
         return "No rows were held out, so what an attribute contributes is not measured."

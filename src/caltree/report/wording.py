@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from .._fitted.names import format_count
@@ -17,8 +17,10 @@ _WORDS = {
     "global": "one model for all rows",
     "local": "a model for each region",
     "boosted": "boosted trees",
+    "blended": "a forest and boosted trees, blended",
 }
 _CUT_BACK = re.compile(r"\d+ regions")
+_OF_FOREST = re.compile("regions of ")
 _TYPES = {"probability": "probabilities", "logit": "logits", "margin": "margins"}
 _VERDICTS = {
     "helped": "Calibration helped.",
@@ -159,7 +161,7 @@ def choice(data: Mapping[str, Any]) -> list[str]:
         return [f"The {name} was fitted without comparing it with the uncalibrated scores."]
     losses = {row["name"]: row["loss"] for row in selection["candidates"]}
     compared = {each: losses[each] for each in (UNCALIBRATED, GLOBAL) if each in losses}
-    local = BOOSTED if BOOSTED in losses else LOCAL
+    local = _local(losses)
     compared[local] = selection["calibrated_loss"]
     *first, last = [f"{candidate(each)} ({loss:.4f})" for each, loss in compared.items()]
     measure = "RMSE" if selection["scoring"] == "rmse" else "log loss"
@@ -177,11 +179,18 @@ def choice(data: Mapping[str, Any]) -> list[str]:
     return sentences
 
 
+def _local(names: Collection[str]) -> str:
+    """The candidates that are more than one model for all rows, as one."""
+    if BOOSTED not in names:
+        return LOCAL
+    return "blended" if any(_OF_FOREST.match(name) for name in names) else BOOSTED
+
+
 def candidate(name: str) -> str:
     """The name of a candidate in a sentence."""
     if _CUT_BACK.fullmatch(name):
         return f"the tree cut back to at most {name}"
-    if name.startswith("regions of "):
+    if _OF_FOREST.match(name):
         return f"trees with {name}"
     return _WORDS.get(name, name)
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial, reduce
 from itertools import groupby
 
 import numpy as np
 
+from ..._fitted.blended import parts_that_count
 from ..._fitted.boosted import BoostedModel
 from ..._fitted.model import FittedModel
 from ..._fitted.trees import Trees
@@ -60,8 +62,11 @@ def add_calibrator(
         return given.uncalibrated().matrix
     odds = given.regressors(calibrator.scores_are_published)
     offset = given.offset() if model.offset else None
-    leaves = _leaves(graph, model, sources, odds, missing_text)
-    found = _probabilities(model, leaves, odds, offset)
+    first, *others = [
+        _probabilities(part, _leaves(graph, part, sources, odds, missing_text), odds, offset)
+        for part in parts_that_count(model)
+    ]
+    found = reduce(partial(graph.op, "Add"), others, first)
     if model.uncalibrated_weight > 0.0:
         left = graph.op("Mul", given.uncalibrated().matrix, model.uncalibrated_weight)
         found = graph.op("Add", found, left)

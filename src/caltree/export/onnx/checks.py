@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..._base import Calibrator
-from ..._fitted.trees import Trees
+from ..._fitted.blended import Model, parts_of
 from ..._inputs.attributes import Attribute
 from ..._model_base import AttributeCalibrator
 from ...curves import CurveScaling
@@ -44,10 +44,10 @@ def check_missing_text(missing_text: Any) -> None:
         raise ValueError(f"missing_text is {missing_text!r}, which is no valid Unicode")
 
 
-def _check_size(model: Trees) -> None:
+def _check_size(model: Model) -> None:
     """Refuse more nodes than a model of ONNX can hold, which is a message of protobuf."""
     n_nodes = model.n_nodes
-    n_bytes = model.parameters.nbytes + _BYTES_OF_A_NODE * n_nodes
+    n_bytes = sum(part.parameters.nbytes for part in parts_of(model)) + _BYTES_OF_A_NODE * n_nodes
     if n_bytes > _MOST_BYTES:
         raise ValueError(
             f"{n_nodes} nodes need about {n_bytes / 2**30:.1f} GiB, but a model of ONNX holds no "
@@ -82,6 +82,6 @@ def check_attribute(attribute: Attribute, missing_text: str, dtype: Any) -> None
             )
 
 
-def model_of(calibrator: Calibrator) -> Trees | None:
+def model_of(calibrator: Calibrator) -> Model | None:
     """Return the trees of a calibrator; None for global ones."""
     return calibrator.model_ if isinstance(calibrator, AttributeCalibrator) else None

@@ -20,20 +20,25 @@ class Layers:
     valid: str
     """The condition under which there are probabilities; they are NULL otherwise."""
     layers: list[dict[str, str]] = field(default_factory=list)
+    _name_of: dict[tuple[int, str], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         # Few tables have columns that begin like this.
         self.source = unused_name("_s", self.taken)
 
     def name(self, layer: int, wanted: str, value: str) -> str:
-        """Give a short name to an expression of names in the layers before."""
+        """Give a short name to an expression of names in the layers before; equal ones share it."""
         while len(self.layers) <= layer:
             self.layers.append({})
+        known = self._name_of.get((layer, value))
+        if known is not None:
+            return known
         cleaned = "_" + re.sub("[^0-9A-Za-z_]", "_", wanted)
         others = [*self.taken, *(name for names in self.layers for name in names)]
         name = unused_name(cleaned, others)
         self.layers[layer][name] = value
-        return f"{self.source}.{name}"
+        self._name_of[layer, value] = f"{self.source}.{name}"
+        return self._name_of[layer, value]
 
     def expression(self, body: Lines) -> Lines:
         """Return an expression of the names as one that stands alone."""

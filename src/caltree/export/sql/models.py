@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..._fitted.blended import Model, parts_that_count
 from ..._fitted.boosted import BoostedModel
 from ..._fitted.model import FittedModel
 from ..._fitted.trees import Trees
@@ -19,12 +20,16 @@ from .text import Lines, add_blocks, indent
 from .trees import NodeModels, sums_of_many, sums_of_two
 
 
-def model_bodies(model: Trees, published: bool, given: Scores, names: Sequence[str]) -> list[Lines]:
+def model_bodies(model: Model, published: bool, given: Scores, names: Sequence[str]) -> list[Lines]:
     """Return the probability of every class, in terms of scores and names of attributes."""
     weight = model.uncalibrated_weight
     if weight == 1.0:
         return identity(given)
-    sums = _sums(model, _ModelScores.of(model, published, given, names), given)
+    by_part = [
+        _sums(part, _ModelScores.of(part, published, given, names), given)
+        for part in parts_that_count(model)
+    ]
+    sums = [add_blocks(blocks) for blocks in zip(*by_part, strict=True)]
     dialect = given.dialect
     if weight == 0.0 and _is_probability(model):
         return sums
@@ -102,7 +107,7 @@ def _sums(model: Trees, scores: _ModelScores, given: Scores) -> list[Lines]:
     return [[f"{whole} - (", *indent(second), ")"], second]
 
 
-def _is_probability(model: Trees) -> bool:
+def _is_probability(model: Model) -> bool:
     """Whether a model has no sums of weights, which may be rounded to beyond a certainty."""
     if isinstance(model, FittedModel):
         return model.n_trees == 1 and not model.weight[model.attribute >= 0].any()

@@ -1,0 +1,54 @@
+"""Candidates of a grown model: what it says about rows that it has not seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .._fitted.selection import UNCALIBRATED
+from .._inputs.arrays import Floats
+from .._inputs.folds import Rows
+from .dataset import Dataset
+from .held_out import HeldOutRows
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Several predictions of the same rows, by their names."""
+
+    names: tuple[str, ...]
+    probabilities: Floats
+    """Candidates x rows x classes."""
+    rows: Rows
+    """The numbers of the rows."""
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def beside(self, others: Candidates) -> Candidates:
+        """Put further candidates behind these, for the rows that both predict."""
+        rows, of_own, of_others = np.intersect1d(self.rows, others.rows, return_indices=True)
+        own, further = self.probabilities[:, of_own], others.probabilities[:, of_others]
+        return Candidates(self.names + others.names, np.concatenate([own, further]), rows)
+
+    def held_out(self, dataset: Dataset, scoring: str, do_no_harm: bool) -> HeldOutRows:
+        """Judge them by the labels; uncalibrated probabilities come first, if they may be left."""
+        rows, known = self.rows, dataset.uncalibrated if do_no_harm else None
+        found = HeldOutRows(
+            names=self.names,
+            probabilities=self.probabilities,
+            labels=dataset.labels[rows],
+            weights=None if dataset.weights is None else dataset.weights[rows],
+            scoring=scoring,
+            has_uncalibrated=False,
+            groups=None if dataset.groups is None else dataset.groups[rows],
+        )
+        if known is None:
+            return found
+        return replace(
+            found,
+            names=(UNCALIBRATED, *self.names),
+            probabilities=np.concatenate([known[rows][np.newaxis], self.probabilities]),
+            has_uncalibrated=True,
+        )
