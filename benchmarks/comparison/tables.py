@@ -23,7 +23,7 @@ from .grid import (
     read,
 )
 
-OURS = ("tree", "forest")
+OURS = ("tree", "forest", "boosting", "ensemble")
 """The calibrators that are compared with all others."""
 WORSE_THAN_OTHERS = 0.01
 """By which part of another's mean a calibrator may be worse before it is listed."""

@@ -104,9 +104,8 @@ def test_worse_than_the_best_global_calibrator_with_hindsight(store):
         ["tree", "vowel", "svm", "+5.0%", "none", "0.2120", "0.2020", "1.2e-06", 2]
     ]
     assert table.title.endswith("best global calibrator of the cell, by RMSE")
-    assert (
-        "Cells: tree 1 of 2, forest 0 of 0. The best, with hindsight, of none, platt" in table.note
-    )
+    assert table.note.startswith("Cells: tree 1 of 2, forest 0 of 0, boosting 0 of 0, ")
+    assert "The best, with hindsight, of none, platt. " in table.note
     # A global calibrator is judged by the others.
     [table] = tables.hindsight_table(store, "rmse", 1, ["platt", "none"])
     assert [list(row)[:5] for row in table.rows] == [
