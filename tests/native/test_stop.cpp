@@ -127,7 +127,7 @@ void check_prediction(const Rows& rows) {
     const NewRows given{{rows.matrix.data(), n_rows, 1, 1, 1}, rows.scores.data()};
     std::vector<double> found(2 * n_rows);
     check_stops("predict", 1, [&] { Predictor(trees).probabilities(given, found.data()); });
-    const BoostedTrees boosted{routes, weight, root, root, parameters, {1, 2, 1}, 0.0, 1.0};
+    const BoostedTrees boosted{routes, weight, root, root, parameters, {1, 2, 1}, 1.0, 0.0, 1.0};
     check_stops("boosted", 1,
                 [&] { BoostedPredictor(boosted).probabilities(given, found.data()); });
 }
