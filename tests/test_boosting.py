@@ -259,21 +259,42 @@ def test_weights_are_repetitions_but_for_the_smallest_leaf(monkeypatch):
     assert np.abs(unweighted.predict_proba(X, scores) - expected).max() > 1e-3
 
 
-def test_rows_of_a_group_are_judged_together(monkeypatch):
-    X, y, scores = make_rows(1000)
-    groups = np.arange(1000) // 20
-    seen = []
-    original = training._Booster.boost_fold
+@pytest.fixture
+def grown(monkeypatch):
+    """The folds, and the curves and trees of each, that are grown meanwhile."""
+    found, boost = [], training._Booster.boost_fold
 
     def remember(self, fold, *others):
-        seen.append(fold)
-        return original(self, fold, *others)
+        found.append((fold, boost(self, fold, *others)))
+        return found[-1][1]
 
     monkeypatch.setattr(training._Booster, "boost_fold", remember)
+    return found
+
+
+def test_the_curve_is_the_average_of_those_that_the_trees_start_from(grown):
+    X, y, scores = make_rows(500, 3)
+    fitted = CalibrationBoosting(do_no_harm=False).fit(X, y, scores)
+    curves = [each.curve for _, each in grown]
+    assert len(curves) == 5 and not np.array_equal(curves[0], curves[1])
+    np.testing.assert_allclose(fitted.model_.parameters, np.mean(curves, axis=0), rtol=1e-12)
+
+
+def test_rows_of_a_group_are_judged_together(grown, monkeypatch):
+    judged, choose = [], training.choose_weights
+    monkeypatch.setattr(
+        training,
+        "choose_weights",
+        lambda held_out, **others: judged.append(held_out) or choose(held_out, **others),
+    )
+    X, y, scores = make_rows(1000)
+    groups = np.arange(1000) // 20
     CalibrationBoosting().fit(X, y, scores, groups=groups)
-    assert len(seen) == 5
-    for train, test in seen:
+    assert len(grown) == 5
+    for (train, test), _ in grown:
         assert not set(groups[train]) & set(groups[test])
+    rows = np.concatenate([test for (_, test), _ in grown])
+    assert np.array_equal(judged[0].groups, groups[rows])
     with pytest.raises(ValueError, match="groups has 1 group, but boosting needs at least 2"):
         CalibrationBoosting().fit(X, y, scores, groups=np.zeros(1000))
     CalibrationBoosting().fit(X, y, scores, groups=np.arange(1000) % 3)
@@ -332,6 +353,11 @@ def test_thresholds_send_single_precision_the_same_way():
     y = random.random(3000) < np.where(X[:, 0] > 0.5, scores, scores**3)
     fitted = CalibrationBoosting(monotone=False).fit(X, y, scores)
     assert (fitted.model_.attribute == 3).any()
+    # Single precision rounds a threshold down, and the next number up.
+    model = fitted.model_
+    threshold = model.threshold[(model.attribute >= 0) & (model.attribute < 3)]
+    assert (threshold.astype(np.float32) <= threshold).all()
+    assert (np.nextafter(threshold, np.inf).astype(np.float32) > threshold).all()
     single = fitted.predict_proba(X.astype(np.float32), scores.astype(np.float32))
     # The scores themselves are rounded, by which probabilities hardly change.
     np.testing.assert_allclose(single, fitted.predict_proba(X, scores), atol=1e-6)
