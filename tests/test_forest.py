@@ -20,10 +20,9 @@ from .support.forests import (
     fitted,
     log_loss,
     same_forest,
-    squared_error,
 )
 from .support.marks import new_values
-from .support.trees import assert_probabilities, make_frame, make_rows
+from .support.trees import assert_probabilities, make_frame, make_rows, squared_error
 
 # Does it help, does it ever hurt
 

@@ -29,10 +29,9 @@ from .support.forests import (
     few,
     fitted,
     same_forest,
-    squared_error,
 )
 from .support.marks import new_values
-from .support.trees import assert_probabilities, make_frame, make_rows
+from .support.trees import assert_probabilities, make_frame, make_rows, squared_error
 
 # Tables and scores in any dress
 

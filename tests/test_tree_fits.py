@@ -17,9 +17,8 @@ from .support.default_trees import (
     fitted,
     noise,
     rows_with_shift,
-    squared_error,
 )
-from .support.trees import assert_probabilities, fixed_tree, make_frame, make_rows
+from .support.trees import assert_probabilities, fixed_tree, make_frame, make_rows, squared_error
 
 # Do no harm
 

@@ -14,8 +14,15 @@ from caltree import CalibrationTree, PublishedCalibrationTree
 from caltree._inputs.folds import make_folds
 from caltree.metrics import log_loss, rmse
 
-from .support.default_trees import fitted, noise, rows_with_shift, squared_error
-from .support.trees import FIXED, assert_probabilities, fixed_tree, make_frame, make_rows
+from .support.default_trees import fitted, noise, rows_with_shift
+from .support.trees import (
+    FIXED,
+    assert_probabilities,
+    fixed_tree,
+    make_frame,
+    make_rows,
+    squared_error,
+)
 
 # Threads, chance, storage
 

@@ -12,10 +12,6 @@ def fitted(tree):
     return {name: value for name, value in stored.items() if name != "params"}
 
 
-def squared_error(probabilities, y):
-    return float(((probabilities - np.eye(probabilities.shape[1])[y]) ** 2).mean())
-
-
 def rows_with_shift(shift, n_rows, seed=0):
     """Labels whose log-odds are those of the scores, shifted; and the scores."""
     rng = np.random.default_rng(seed)

@@ -25,10 +25,6 @@ def same_forest(one, other):
     return fitted(one) == fitted(other)
 
 
-def squared_error(probabilities, y):
-    return float(((probabilities - np.eye(probabilities.shape[1])[y]) ** 2).mean())
-
-
 def log_loss(probabilities, y):
     return float(-np.log(probabilities[np.arange(len(y)), y]).mean())
 

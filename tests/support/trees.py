@@ -98,3 +98,8 @@ def assert_same(one, other, X, scores, X_other=None, scores_other=None):
 both_engines = pytest.mark.parametrize(
     "make", [fixed_tree, fixed_boosted_tree], ids=["shrunken", "boosted"]
 )
+
+
+def squared_error(probabilities, y):
+    """The mean squared error of probabilities."""
+    return np.mean((probabilities - np.eye(probabilities.shape[1])[y]) ** 2)
