@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -14,7 +15,7 @@ from .._inputs.arrays import Floats, Indices
 from .._training.levels import Tree
 from .chunk import Plan
 from .node_models import Slots, fit_node_models
-from .pool import Pool, Wholes
+from .pool import Pool, Program
 from .queries import (
     AskedNodes,
     BestSplits,
@@ -126,15 +127,19 @@ def grow_trees(
 
     The pool, whose rows must be in the roots, is returned with the rows in the leaves.
     """
+    return pool.run(partial(_grow, limits), tell)
+
+
+def _grow(limits: Limits, plan: Plan) -> Program[Nodes, list[GrowingTree]]:
     trees = [GrowingTree(plan.scale.n_parameters) for _ in range(plan.n_trees)]
     roots = level = [(t, tree.add_leaf(-1)) for t, tree in enumerate(trees)]
     while level:
-        _fit_level(pool, plan, limits, trees, level)
-        level = _split_level(pool, plan, limits, trees, level)
-        tell(1.0 - _levels_left(trees, level, limits) / _levels_left(trees, roots, limits))
+        yield from _fit_level(plan, limits, trees, level)
+        level = yield from _split_level(plan, limits, trees, level)
+        yield 1.0 - _levels_left(trees, level, limits) / _levels_left(trees, roots, limits)
         if level:
-            pool = pool.advance(_route_of(trees))
-    return trees, pool
+            yield _route_of(trees)
+    return trees
 
 
 def _levels_left(trees: list[GrowingTree], level: list[Place], limits: Limits) -> float:
@@ -152,15 +157,15 @@ def _levels_left(trees: list[GrowingTree], level: list[Place], limits: Limits) -
 
 
 def _fit_level(
-    pool: Pool[Nodes], plan: Plan, limits: Limits, trees: list[GrowingTree], level: list[Place]
-) -> None:
-    def ask(slots: Slots, parameters: Floats, derivatives: bool) -> Wholes:
+    plan: Plan, limits: Limits, trees: list[GrowingTree], level: list[Place]
+) -> Program[Nodes, None]:
+    def ask(slots: Slots, parameters: Floats, derivatives: bool) -> NodeSums:
         asked = _ask_about(trees, [level[s] for s in slots], parameters)
-        return pool.total(NodeSums(asked, derivatives))
+        return NodeSums(asked, derivatives)
 
     parents = np.array([trees[t].parameters[node] for t, node in level])
     is_root = level[0][1] == 0
-    parameters, sums = fit_node_models(
+    parameters, sums = yield from fit_node_models(
         parents, plan, limits.penalty, ask, is_root=is_root, monotone=limits.monotone
     )
     for s, (t, node) in enumerate(level):
@@ -172,8 +177,8 @@ def _fit_level(
 
 
 def _split_level(
-    pool: Pool[Nodes], plan: Plan, limits: Limits, trees: list[GrowingTree], level: list[Place]
-) -> list[Place]:
+    plan: Plan, limits: Limits, trees: list[GrowingTree], level: list[Place]
+) -> Program[Nodes, list[Place]]:
     """Split whatever gains by it; return the next level."""
     places = [
         (t, node)
@@ -187,7 +192,7 @@ def _split_level(
         some = places[begin : begin + portion]
         parameters = np.array([trees[t].parameters[node] for t, node in some])
         asked = _ask_about(trees, some, parameters)
-        splits = pool.total(BestSplits(asked, limits))
+        splits = yield BestSplits(asked, limits)
         for (t, node), split in zip(some, splits, strict=True):
             if split is not None and len(trees[t]) + split.n_children <= _MOST_NODES:
                 following += [(t, child) for child in trees[t].split_node(node, split, plan)]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import pickle
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,13 +16,14 @@ from .. import _core
 from .._inputs.arrays import Floats, Indices
 from .._inputs.folds import IN_NO_FOLD
 from .._inputs.groups import GroupNumbers
-from .._training.held_out import HeldOut, mix
+from .._training.held_out import Comparison, HeldOut, mix
 from .._training.losses import ROUNDING, SMALLEST_PROBABILITY, as_score, in_standard_errors
 from .chunk import Chunk, Plan
-from .pool import Pool, Wholes
+from .pool import Pool, Query, Several, Wholes
 from .queries import Nodes
 
 Predictions: TypeAlias = npt.NDArray[np.float32]
+_Sums: TypeAlias = "Query[Candidates, Any]"
 
 _LARGEST_DEVIANCE = -math.log(SMALLEST_PROBABILITY)
 # How many times as likely as the mixture a candidate may make a row; more counts as this.
@@ -173,33 +175,47 @@ class SumProducts:
 
 @dataclass(frozen=True)
 class SumLosses:
-    """Weight, losses of some mixtures, and the difference of the first two and its square."""
+    """Weight, and losses of some mixtures."""
 
     mixtures: tuple[Floats, ...]
     scoring: str
 
     def zeros(self, plan: Plan) -> Wholes:
-        return np.zeros(1 + len(self.mixtures) + 2 * (len(self.mixtures) == 2), dtype=np.int64)
+        return np.zeros(1 + len(self.mixtures), dtype=np.int64)
 
     def add(self, plan: Plan, chunk: Chunk, state: Candidates, total: Wholes) -> None:
-        weight, loss, square = self._units(plan)
-        losses = [state.losses(mixture, self.scoring) for mixture in self.mixtures]
-        found = [state.total(np.ones(len(state.labels)), weight)]
-        found += [state.total(values, loss) for values in losses]
-        if len(losses) == 2:
-            difference = losses[0] - losses[1]
-            found += [state.total(difference, loss), state.total(difference**2, square)]
-        total += np.array(found, dtype=np.int64)
+        weight, loss, _ = _units(plan)
+        total[0] += state.total(np.ones(len(state.labels)), weight)
+        for i, mixture in enumerate(self.mixtures, 1):
+            total[i] += state.total(state.losses(mixture, self.scoring), loss)
 
     def finish(self, plan: Plan, total: Wholes) -> Floats:
-        weight, loss, square = self._units(plan)
-        n = len(self.mixtures)
-        units = [weight] + [loss] * n + [loss, square] * (n == 2)
-        return np.array([float(whole) for whole in total]) / units
+        weight, loss, _ = _units(plan)
+        return np.asarray(total / np.array([weight] + [loss] * len(self.mixtures)))
 
-    @staticmethod
-    def _units(plan: Plan) -> tuple[float, float, float]:
-        return plan.unit(1.0), plan.unit(_LARGEST_DEVIANCE), plan.unit(_LARGEST_DEVIANCE**2)
+
+@dataclass(frozen=True)
+class SumExcess:
+    """Weight, losses of two mixtures, and the difference of these and its square."""
+
+    worse: Floats
+    better: Floats
+    scoring: str
+
+    def zeros(self, plan: Plan) -> Wholes:
+        return np.zeros(5, dtype=np.int64)
+
+    def add(self, plan: Plan, chunk: Chunk, state: Candidates, total: Wholes) -> None:
+        weight, loss, square = _units(plan)
+        worse, better = (state.losses(w, self.scoring) for w in (self.worse, self.better))
+        difference = worse - better
+        found = [state.total(np.ones(len(state.labels)), weight)]
+        found += [state.total(values, loss) for values in (worse, better, difference)]
+        total += np.array([*found, state.total(difference**2, square)], dtype=np.int64)
+
+    def finish(self, plan: Plan, total: Wholes) -> Floats:
+        weight, loss, square = _units(plan)
+        return np.asarray(total / np.array([weight, loss, loss, loss, square]))
 
 
 @dataclass(frozen=True)
@@ -216,15 +232,11 @@ class SumByGroup:
     def add(self, plan: Plan, chunk: Chunk, state: Candidates, total: Wholes) -> None:
         losses = [state.losses(mixture, self.scoring) for mixture in (self.worse, self.better)]
         both = (np.ones(len(state.labels)), losses[0] - losses[1])
-        for sums, values, unit in zip(total, both, self._units(plan), strict=True):
+        for sums, values, unit in zip(total, both, _units(plan)[:2], strict=True):
             np.add.at(sums, np.asarray(state.groups), state.in_wholes(values, unit))
 
     def finish(self, plan: Plan, total: Wholes) -> Floats:
-        return np.asarray(total / np.array(self._units(plan))[:, np.newaxis])
-
-    @staticmethod
-    def _units(plan: Plan) -> tuple[float, float]:
-        return plan.unit(1.0), plan.unit(_LARGEST_DEVIANCE)
+        return np.asarray(total / np.array(_units(plan)[:2])[:, np.newaxis])
 
 
 @dataclass(frozen=True)
@@ -250,6 +262,11 @@ class SumRatios:
         return np.asarray(total / plan.unit(_LARGEST_RATIO**2))
 
 
+def _units(plan: Plan) -> tuple[float, float, float]:
+    """Of weights, of losses and of their squares."""
+    return plan.unit(1.0), plan.unit(_LARGEST_DEVIANCE), plan.unit(_LARGEST_DEVIANCE**2)
+
+
 class HeldOutSums(HeldOut):
     """Candidates that are known by sums over held-out rows, wherever these are."""
 
@@ -265,13 +282,31 @@ class HeldOutSums(HeldOut):
         self.scoring = plan.scoring
         self.names = names
         self.has_uncalibrated = has_uncalibrated
+        self._known: dict[Any, Floats] = {}
+
+    def foresee(
+        self,
+        *,
+        losses: Sequence[Floats] = (),
+        excesses: Sequence[Comparison] = (),
+        ratios: Sequence[Floats] = (),
+    ) -> None:
+        if not self._pool.is_far:
+            return
+        queries: list[_Sums] = [SumLosses((weights,), self.scoring) for weights in losses]
+        queries += [SumExcess(*compared) for compared in excesses]
+        queries += [SumRatios(weights) for weights in ratios]
+        unknown = {_key(query): query for query in queries if _key(query) not in self._known}
+        if unknown:
+            answers = self._pool.total(Several(tuple(unknown.values())))
+            self._known.update(zip(unknown, answers, strict=True))
 
     def loss(self, weights: Floats) -> float:
-        total, loss = self._pool.total(SumLosses((weights,), self.scoring))
+        total, loss = self._ask(SumLosses((weights,), self.scoring))
         return as_score(float(loss / total), self.scoring)
 
     def excess(self, worse: Floats, better: Floats, scoring: str) -> float:
-        found = self._pool.total(SumLosses((worse, better), scoring))
+        found = self._ask(SumExcess(worse, better, scoring))
         total, worse_loss, _, difference, squares = found.tolist()
         mean = difference / total
         if abs(mean) <= ROUNDING * worse_loss / total:
@@ -283,27 +318,45 @@ class HeldOutSums(HeldOut):
         return in_standard_errors(mean, squares - difference * mean, total)
 
     def mistakes(self) -> float:
-        return float(self._pool.total(CountMistakes())[0])
+        return float(self._ask(CountMistakes())[0])
 
     def are_equal(self, first: int, second: int) -> bool:
-        return bool(self._differences[first, second] == 0)
+        differences = self._ask(CountDifferences(len(self)))
+        return bool(differences[first, second] == 0)
 
     def products(self) -> tuple[Floats, Floats]:
-        return self._products[:-1, :-1], self._products[:-1, -1]
+        total = self._ask(SumProducts(len(self)))
+        mean = total / (self._total_weight / self._plan.largest_weight)
+        return mean[:-1, :-1], mean[:-1, -1]
 
     def likelihood_ratios(self, weights: Floats) -> tuple[Floats, Floats]:
-        means = self._pool.total(SumRatios(weights)) / self._total_weight
+        means = self._ask(SumRatios(weights)) / self._total_weight
         return means[0], means[1:]
 
-    @cached_property
+    @property
     def _total_weight(self) -> float:
-        return float(self._pool.total(SumLosses((), self.scoring))[0])
+        return float(self._ask(SumLosses((), self.scoring))[0])
 
-    @cached_property
-    def _differences(self) -> Wholes:
-        return self._pool.total(CountDifferences(len(self)))
+    def _ask(self, query: _Sums) -> Floats:
+        """Return the answer to a query, which is asked once."""
+        if self._pool.is_far and not self._known:
+            self._ask_the_usual()
+        key = _key(query)
+        if key not in self._known:
+            self._known[key] = self._pool.total(query)
+        return self._known[key]
 
-    @cached_property
-    def _products(self) -> Floats:
-        total = self._pool.total(SumProducts(len(self)))
-        return total / (self._total_weight / self._plan.largest_weight)
+    def _ask_the_usual(self) -> None:
+        """Ask at once whatever is wanted of all candidates."""
+        n = len(self)
+        queries: list[_Sums] = [SumLosses((alone,), self.scoring) for alone in np.eye(n)]
+        queries += [SumLosses((), self.scoring), CountDifferences(n), CountMistakes()]
+        if self.scoring == "rmse":
+            queries.append(SumProducts(n))
+        answers = self._pool.total(Several(tuple(queries)))
+        self._known.update(zip(map(_key, queries), answers, strict=True))
+
+
+def _key(query: _Sums) -> Any:
+    """Return the query as a key of a dict."""
+    return type(query), pickle.dumps(query)

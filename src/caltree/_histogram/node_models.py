@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +15,11 @@ from .chunk import Plan
 from .pool import Wholes
 
 Slots: TypeAlias = npt.NDArray[np.int64]
-Ask: TypeAlias = Callable[[Slots, Floats, bool], Wholes]
-"""Gives the sums of some nodes for parameters of theirs, with or without derivatives."""
+Ask: TypeAlias = Callable[[Slots, Floats, bool], Any]
+"""Makes the question for the sums of some nodes at parameters of theirs, with derivatives or not.
+
+Its answer is `Wholes`.
+"""
 
 # The sums of a node: weight, loss, deviance and held-out error; then for each log-odds the gradient
 # and the lower triangle of the Hessian.
@@ -66,13 +69,14 @@ class Sums:
 
 def fit_node_models(
     parents: Floats, plan: Plan, penalty: float, ask: Ask, *, is_root: bool, monotone: bool
-) -> tuple[Floats, Sums]:
+) -> Generator[Any, Wholes, tuple[Floats, Sums]]:
     """Fit node models that start at their parents' parameters; return theirs, and the sums there.
 
-    Derivatives among these sums may be 0, where no further step needed them.
+    Every question that `ask` makes is yielded, and its answer sent back. Derivatives among the sums
+    may be 0, where no further step needed them.
     Parameters are a row a node; roots start at 0 and have as far to go as the scores are wrong.
     """
-    sums = Sums.of(ask(np.arange(len(parents)), parents, True), plan)
+    sums = Sums.of((yield ask(np.arange(len(parents)), parents, True)), plan)
     fits = _core.NodeFits(
         parents,
         plan.scale.n_states,
@@ -91,7 +95,7 @@ def fit_node_models(
         monotone,
     )
     while len(pending := fits.pending()) > 0:
-        there = Sums.of(ask(pending, fits.trials(), fits.wants_derivatives()), plan)
+        there = Sums.of((yield ask(pending, fits.trials(), fits.wants_derivatives())), plan)
         moved = fits.take(there.loss, there.gradient, there.hessian).astype(bool)
         sums.replace(pending, there, moved)
     return fits.parameters(), sums

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeGuard, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -41,8 +43,45 @@ class Query(Protocol[StateIn, ResultOut]):
         """Return the result, given the sum over all rows."""
 
 
+@dataclass(frozen=True)
+class Several(Generic[State]):
+    """Several queries at once."""
+
+    queries: tuple[Query[State, Any], ...]
+
+    def zeros(self, plan: Plan) -> Wholes:
+        return np.concatenate([query.zeros(plan).ravel() for query in self.queries])
+
+    def add(self, plan: Plan, chunk: Chunk, state: State, total: Wholes) -> None:
+        for query, part in zip(self.queries, self._parts(plan, total), strict=True):
+            query.add(plan, chunk, state, part)
+
+    def finish(self, plan: Plan, total: Wholes) -> list[Any]:
+        parts = zip(self.queries, self._parts(plan, total), strict=True)
+        return [query.finish(plan, part) for query, part in parts]
+
+    def _parts(self, plan: Plan, total: Wholes) -> list[Wholes]:
+        """Return the sums of each query, as views."""
+        shapes = [query.zeros(plan).shape for query in self.queries]
+        ends = np.cumsum([math.prod(shape) for shape in shapes])
+        parts = np.split(total, ends[:-1])
+        return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+
+
+Program: TypeAlias = Generator[Query[State, Any] | Step[State, State] | float, Any, Result]
+"""Asks chunks one question after another, and returns a result.
+
+It yields a query, whose result is sent back; a step, which all chunks take; or the share of its
+work that is done. It must be a function of the plan and of the answers alone: it may be run again.
+"""
+
+
 class Pool(ABC, Generic[State]):
     """Chunks of rows, each with a state, somewhere."""
+
+    is_far: ClassVar[bool]
+    """Whether each question takes a way there and back: then it is better to ask several at once,
+    even some that turn out not to be needed."""
 
     @abstractmethod
     def advance(self, step: Step[State, Next]) -> Pool[Next]:
@@ -51,6 +90,20 @@ class Pool(ABC, Generic[State]):
     @abstractmethod
     def total(self, query: Query[State, Result]) -> Result:
         """Return the result of a query over all chunks."""
+
+    @abstractmethod
+    def run(
+        self, program: Callable[[Plan], Program[State, Result]], tell: Callable[[float], None]
+    ) -> tuple[Result, Pool[State]]:
+        """Return the result of a program, and the chunks with the states in which it left them.
+
+        `tell` is told which share of the work is done.
+        """
+
+
+def is_step(asked: Step[State, State] | Query[State, Any]) -> TypeGuard[Step[State, State]]:
+    """Tell a step from a query."""
+    return hasattr(asked, "advance")
 
 
 def add_up(query: Query[State, Any], plan: Plan, chunks: Sequence[tuple[Chunk, State]]) -> Wholes:
@@ -63,6 +116,8 @@ def add_up(query: Query[State, Any], plan: Plan, chunks: Sequence[tuple[Chunk, S
 
 class LocalPool(Pool[State]):
     """Chunks in this process, worked on by threads."""
+
+    is_far = False
 
     def __init__(
         self, plan: Plan, chunks: Sequence[Chunk], states: Sequence[State], n_jobs: int | None
@@ -91,3 +146,22 @@ class LocalPool(Pool[State]):
         for other in others:
             total += other
         return query.finish(self.plan, total)
+
+    def run(
+        self, program: Callable[[Plan], Program[State, Result]], tell: Callable[[float], None]
+    ) -> tuple[Result, LocalPool[State]]:
+        """Return the result of a program, and the chunks with the states in which it left them."""
+        pool, running = self, program(self.plan)
+        answer: Any = None
+        while True:
+            try:
+                asked = running.send(answer)
+            except StopIteration as end:
+                return end.value, pool
+            answer = None
+            if isinstance(asked, float):
+                tell(asked)
+            elif is_step(asked):
+                pool = pool.advance(asked)
+            else:
+                answer = pool.total(cast("Query[State, Any]", asked))

@@ -7,7 +7,8 @@ as far as held-out rows speak for it. A forest is averaged in the same way.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -25,20 +26,53 @@ _SHORTEST_STEP = 1e-3
 _SMALLEST_IMPROVEMENT = 1e-9
 
 
+Search: TypeAlias = Generator[Floats, None, Floats]
+"""Yields the mixtures that it is about to ask about, and returns the best weights."""
+
+
 def best_weights(held_out: HeldOut, used: Sequence[int] | None = None) -> Floats:
     """Return weights of candidates, not negative and of sum 1, whose average loses least.
 
     Only those that are `used` may have a weight; all by default. Of candidates that predict the
     same, the first one gets all the weight.
     """
+    return best_of_each(held_out, [range(len(held_out)) if used is None else used])[0]
+
+
+def best_of_each(held_out: HeldOut, uses: Sequence[Sequence[int]]) -> list[Floats]:
+    """Return the best weights of several choices of candidates, which are searched side by side."""
+    distinct = [_distinct(held_out, used) for used in uses]
+    if held_out.scoring == "log_loss":
+        found = _side_by_side(held_out, [_likeliest(held_out, used) for used in distinct])
+    else:
+        found = [_least_squares(held_out, used) for used in distinct]
+    weights = np.zeros((len(uses), len(held_out)))
+    for row, used, shares in zip(weights, distinct, found, strict=True):
+        row[used] = shares
+    return list(weights)
+
+
+def _side_by_side(held_out: HeldOut, searches: Sequence[Search]) -> list[Floats]:
+    """Return what several searches find; whatever they ask next is foreseen together."""
+    found: dict[int, Floats] = {}
+    while len(found) < len(searches):
+        asked = []
+        for i, search in enumerate(searches):
+            if i not in found:
+                try:
+                    asked.append(next(search))
+                except StopIteration as end:
+                    found[i] = end.value
+        held_out.foresee(losses=asked, ratios=asked)
+    return [found[i] for i in range(len(searches))]
+
+
+def _distinct(held_out: HeldOut, used: Sequence[int]) -> list[int]:
     distinct: list[int] = []
-    for candidate in range(len(held_out)) if used is None else used:
+    for candidate in used:
         if not any(held_out.are_equal(candidate, other) for other in distinct):
             distinct.append(candidate)
-    weights = np.zeros(len(held_out))
-    find = _likeliest if held_out.scoring == "log_loss" else _least_squares
-    weights[distinct] = find(held_out, distinct)
-    return weights
+    return distinct
 
 
 def _least_squares(held_out: HeldOut, used: Sequence[int]) -> Floats:
@@ -46,10 +80,11 @@ def _least_squares(held_out: HeldOut, used: Sequence[int]) -> Floats:
     return _simplex_least_squares(products[np.ix_(used, used)], aims[used])
 
 
-def _likeliest(held_out: HeldOut, used: Sequence[int]) -> Floats:
+def _likeliest(held_out: HeldOut, used: Sequence[int]) -> Search:
     """Maximise the likelihood by Newton's method; each step is a least-squares problem."""
     weights = np.zeros(len(held_out))
     weights[used] = 1.0 / len(used)
+    yield weights
     loss = held_out.loss(weights)
     for _ in range(_MOST_NEWTON_STEPS):
         first, second = held_out.likelihood_ratios(weights)
@@ -57,6 +92,7 @@ def _likeliest(held_out: HeldOut, used: Sequence[int]) -> Floats:
         step[used] += _simplex_least_squares(second[np.ix_(used, used)], 2.0 * first[used])
         length, found = 1.0, loss
         while length > _SHORTEST_STEP:
+            yield weights + length * step
             found = held_out.loss(weights + length * step)
             if found <= loss:
                 break

@@ -11,8 +11,8 @@ import numpy as np
 
 from .._fitted.selection import Candidate, Selection
 from .._inputs.arrays import Floats
-from .averaging import best_weights
-from .held_out import HeldOut
+from .averaging import best_of_each, best_weights
+from .held_out import Comparison, HeldOut
 from .settings import Settings
 
 # By how many standard errors calibrated probabilities must be better than uncalibrated ones, by
@@ -28,7 +28,8 @@ _FEWEST_MISTAKES = 5
 # Up to how many standard errors count for nothing: then the simpler is taken. Where one model for
 # all rows would do, a tree must show more.
 TIE, TIE_WITH_GLOBAL = 0.5, 1.0
-_BISECTIONS = 7
+# Halvings of the interval that the best weight is in, and how many of them are foreseen.
+_BISECTIONS, _FORESEEN = 7, 3
 
 
 def best_tree(held_out: HeldOut, settings: Settings) -> Floats:
@@ -41,11 +42,12 @@ def best_tree(held_out: HeldOut, settings: Settings) -> Floats:
     root, end = int(held_out.has_uncalibrated), len(held_out)
     alone = np.eye(end)
     if settings.path_averaging:
-        trees = [best_weights(held_out, range(last + 1)) for last in range(root, end)]
+        trees = best_of_each(held_out, [range(last + 1) for last in range(root, end)])
     else:
         trees = [alone[last] for last in range(root, end)]
     if settings.kept_gain is None:
         return trees[-1]
+    held_out.foresee(losses=trees)
     losses = np.array([held_out.loss(weights) for weights in trees])
     most, least = held_out.loss(alone[root]), losses.min()
     aim = least + (1.0 - settings.kept_gain) * (most - least)
@@ -55,6 +57,8 @@ def best_tree(held_out: HeldOut, settings: Settings) -> Floats:
 def prefer_simpler(held_out: HeldOut, weights: Floats, *, averaging: bool) -> Floats:
     """Return the weights of the root or of the uncalibrated probabilities, unless others help."""
     root = np.eye(len(held_out))[int(held_out.has_uncalibrated)]
+    doubts = _doubts(held_out, [weights, root]) if held_out.has_uncalibrated else []
+    held_out.foresee(excesses=[(root, weights, held_out.scoring), *doubts])
     if _is_tie(held_out, root, weights, TIE_WITH_GLOBAL):
         weights = root
     if not held_out.has_uncalibrated:
@@ -88,6 +92,7 @@ def leave_uncalibrated_if_in_doubt(
     uncalibrated, root = np.eye(len(held_out))[:2]
     mistakes = held_out.mistakes()
     demanded = DEMANDED_IF_FEW if mistakes < FEW_MISTAKES else DEMANDED
+    held_out.foresee(excesses=_doubts(held_out, choices))
     for weights in choices:
         if all(
             held_out.excess(uncalibrated, weights, scoring) > least
@@ -100,22 +105,38 @@ def leave_uncalibrated_if_in_doubt(
     return np.asarray(hedged if pays else uncalibrated)
 
 
+def _doubts(held_out: HeldOut, choices: Sequence[Floats]) -> list[Comparison]:
+    """Return the comparisons by which some averages are told from uncalibrated probabilities."""
+    uncalibrated = np.eye(len(held_out))[0]
+    return [(uncalibrated, weights, scoring) for weights in choices for scoring in DEMANDED]
+
+
 def _with_uncalibrated(held_out: HeldOut, weights: Floats) -> Floats:
     """Give the uncalibrated probabilities the largest weight that costs nothing."""
     uncalibrated = np.eye(len(held_out))[0]
+
+    def with_share(share: float) -> Floats:
+        return np.asarray(share * uncalibrated + (1.0 - share) * weights)
+
     low, high = 0.0, 1.0
-    for _ in range(_BISECTIONS):
+    for done in range(_BISECTIONS):
+        if done % _FORESEEN == 0:
+            ways = 2 ** min(_FORESEEN, _BISECTIONS - done)
+            mixtures = [with_share(low + (high - low) * i / ways) for i in range(1, ways)]
+            scoring = held_out.scoring
+            held_out.foresee(excesses=[(mixture, weights, scoring) for mixture in mixtures])
         share = (low + high) / 2
-        if _is_tie(held_out, share * uncalibrated + (1.0 - share) * weights, weights):
+        if _is_tie(held_out, with_share(share), weights):
             low = share
         else:
             high = share
-    return np.asarray(low * uncalibrated + (1.0 - low) * weights)
+    return with_share(low)
 
 
 def make_selection(held_out: HeldOut, calibrated: Floats, weights: Floats) -> Selection:
     """Describe a choice: the best average, and the weights that were chosen."""
     alone = np.eye(len(held_out))
+    held_out.foresee(losses=[*alone, calibrated, weights])
     candidates = tuple(
         Candidate(name, held_out.loss(only), float(weight))
         for name, only, weight in zip(held_out.names, alone, weights, strict=True)

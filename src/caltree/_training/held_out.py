@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,9 @@ import numpy.typing as npt
 from .._inputs.arrays import Floats, Labels
 from .._inputs.groups import GroupNumbers
 from .losses import SMALLEST_PROBABILITY, mean_loss, row_losses, standard_errors
+
+Comparison: TypeAlias = tuple[Floats, Floats, str]
+"""Two mixtures and a scoring: the arguments of `HeldOut.excess`."""
 
 
 class HeldOut(ABC):
@@ -28,6 +32,15 @@ class HeldOut(ABC):
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def foresee(  # noqa: B027  # nothing is to be done where rows are at hand
+        self,
+        *,
+        losses: Sequence[Floats] = (),
+        excesses: Sequence[Comparison] = (),
+        ratios: Sequence[Floats] = (),
+    ) -> None:
+        """Take notice of questions that may follow: far from the rows they are asked together."""
 
     @abstractmethod
     def loss(self, weights: Floats) -> float:

@@ -1,8 +1,9 @@
 """Chunks of rows on the workers of a cluster.
 
 Every worker keeps its rows, as one group for each of its threads. A question goes to the groups,
-and its answers are merged among the workers. Everything that a task needs is made by other tasks,
-so that what is lost with a worker is made again by the scheduler.
+and its answers are merged among the workers. A program, which asks many, makes its decisions there,
+too (see `running`), and is looked at now and then. Everything that a task needs is made by other
+tasks, so that what is lost with a worker is made again by the scheduler.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from dask.sizeof import sizeof
 from distributed import Future, wait
 
 from .._histogram.chunk import Chunk, Plan
-from .._histogram.pool import Next, Pool, Query, Result, State, Step, Wholes, add_up
+from .._histogram.pool import Next, Pool, Program, Query, Result, State, Step, Wholes, add_up
+from .running import Running
 from .tasks import Tasks
 
 Group: TypeAlias = tuple[Chunk, ...]
@@ -26,6 +28,10 @@ _AT_ONCE = 8
 # A query up to this size goes along with each task, which spares a step; the scheduler sends a
 # larger one to one worker only, from which the others fetch it.
 _MOST_BYTES_ALONG = 2**14
+# Of a program so much is handed in ahead: rounds of one step and some queries. A level of growing
+# trees is a round: rows go to its nodes, whose models are fitted in 5 queries at most if no step of
+# Newton's method is halved, and then split. What is not needed costs next to nothing.
+_QUERIES_OF_ROUND, _ROUNDS_AHEAD = 6, 4
 
 
 def _size_of_chunk(chunk: Chunk) -> int:
@@ -39,10 +45,18 @@ sizeof.register(Chunk, _size_of_chunk)
 class DaskPool(Pool[State]):
     """Chunks on the workers of a cluster, with the plan that they were made by."""
 
+    is_far = True
+
     def __init__(
-        self, tasks: Tasks, plan: Future, groups: Sequence[Future], states: Sequence[Any]
+        self,
+        tasks: Tasks,
+        plan: Future,
+        groups: Sequence[Future],
+        states: Sequence[Any],
+        home: str | None,
     ) -> None:
         self._tasks = tasks
+        self._home = home  # the worker where programs run, if it is known
         self._plan = plan
         self._groups = groups
         self._states = states
@@ -50,13 +64,12 @@ class DaskPool(Pool[State]):
     @classmethod
     def of_chunks(cls, tasks: Tasks, plan: Future, chunks: Sequence[Future]) -> DaskPool[None]:
         """Group the chunks of each worker; they have no states yet."""
-        groups = _group_by_worker(tasks, chunks)
-        return DaskPool(tasks, plan, groups, [None] * len(groups))
+        groups, home = _group_by_worker(tasks, chunks)
+        return DaskPool(tasks, plan, groups, [None] * len(groups), home)
 
     def advance(self, step: Step[State, Next]) -> DaskPool[Next]:
         """Return the same chunks with their next states."""
-        states = self._map(_advance, self._send(step))
-        return DaskPool(self._tasks, self._plan, self._groups, states)
+        return self._with(self._map(_advance, self._send(step)))
 
     def total(self, query: Query[State, Result]) -> Result:
         """Return the result of a query over all chunks."""
@@ -65,6 +78,36 @@ class DaskPool(Pool[State]):
         result = self._tasks.submit(_finish, sent, self._plan, *sums)
         found: Result = result.result()
         return found
+
+    def run(
+        self, program: Callable[[Plan], Program[State, Result]], tell: Callable[[float], None]
+    ) -> tuple[Result, DaskPool[State]]:
+        """Return the result of a program, and the chunks with the states in which it left them."""
+        pool, running = self, self._decide(Running.begin, program, self._plan)
+        while True:
+            for _ in range(_ROUNDS_AHEAD):
+                pool, running = pool._run_round(running)
+            share, ended, result = self._tasks.submit(_look_at, running).result()
+            tell(share)
+            if ended:
+                return result, pool
+
+    def _run_round(self, running: Future) -> tuple[DaskPool[State], Future]:
+        """Hand in a step, if the program wants one, and some queries."""
+        pool: DaskPool[State] = self._with(self._map(_advance, self._decide(_step_of, running)))
+        running = self._decide(_after_step, running, self._plan)
+        for _ in range(_QUERIES_OF_ROUND):
+            query = self._decide(_query_of, running)
+            sums = merge_down(self._tasks, pool._map(_add_up, query), _sum)
+            running = self._decide(_after_query, running, self._plan, *sums)
+        return pool, running
+
+    def _decide(self, function: Callable[..., Any], *given: Any) -> Future:
+        """Call a function of a program where all others were: elsewhere it would begin again."""
+        return self._tasks.submit(function, *given, **_near(self._home))
+
+    def _with(self, states: Sequence[Any]) -> DaskPool[Any]:
+        return DaskPool(self._tasks, self._plan, self._groups, states, self._home)
 
     def _map(self, function: Callable[..., Any], sent: Any) -> list[Future]:
         """Call a function for every group."""
@@ -102,8 +145,8 @@ def merge_down(
     return left
 
 
-def _group_by_worker(tasks: Tasks, chunks: Sequence[Future]) -> list[Future]:
-    """Return the chunks of each worker, in as many groups as it has threads."""
+def _group_by_worker(tasks: Tasks, chunks: Sequence[Future]) -> tuple[list[Future], str | None]:
+    """Return the chunks of each worker, in as many groups as it has threads, and one worker."""
     wait(chunks)
     where = tasks.client.who_has(list(chunks))
     of_worker: dict[str, list[Future]] = {}
@@ -114,11 +157,16 @@ def _group_by_worker(tasks: Tasks, chunks: Sequence[Future]) -> list[Future]:
     groups = []
     for worker, some in sorted(of_worker.items()):
         n_groups = min(len(some), threads.get(worker, 1))
-        near = {"workers": [worker], "allow_other_workers": True} if worker in threads else {}
+        near = _near(worker if worker in threads else None)
         groups += [
             tasks.submit(_group, *some[start::n_groups], **near) for start in range(n_groups)
         ]
-    return groups
+    return groups, min(threads, default=None)
+
+
+def _near(worker: str | None) -> dict[str, Any]:
+    """Options of a task that is to be done by a worker, or by another if that is lost."""
+    return {} if worker is None else {"workers": [worker], "allow_other_workers": True}
 
 
 def _same(value: Any) -> Any:
@@ -134,22 +182,50 @@ def _with_states(group: Group, states: Any) -> list[tuple[Chunk, Any]]:
     return list(zip(group, before, strict=True))
 
 
-def _advance(group: Group, states: Any, sent: Step[Any, Any], plan: Plan) -> tuple[Any, ...]:
+def _advance(group: Group, states: Any, sent: Step[Any, Any] | None, plan: Plan) -> Any:
+    if sent is None:
+        return states
     return tuple(sent.advance(plan, *pair) for pair in _with_states(group, states))
 
 
-def _add_up(group: Group, states: Any, sent: Query[Any, Any], plan: Plan) -> Wholes:
-    return add_up(sent, plan, _with_states(group, states))
+def _add_up(group: Group, states: Any, sent: Query[Any, Any] | None, plan: Plan) -> Wholes | None:
+    return None if sent is None else add_up(sent, plan, _with_states(group, states))
 
 
-def _sum(*sums: Wholes) -> Wholes:
-    if len(sums) == 1:
-        return sums[0]
-    total = sums[0].copy()
-    for other in sums[1:]:
+def _sum(*sums: Wholes | None) -> Wholes | None:
+    """Add up what groups answered; None if they were not asked."""
+    known = [each for each in sums if each is not None]
+    if len(known) <= 1:
+        return known[0] if known else None
+    total = known[0].copy()
+    for other in known[1:]:
         total += other
     return total
 
 
 def _finish(query: Query[Any, Result], plan: Plan, *sums: Wholes) -> Result:
-    return query.finish(plan, _sum(*sums))
+    total = _sum(*sums)
+    assert total is not None  # they were asked
+    return query.finish(plan, total)
+
+
+def _step_of(running: Running[Any]) -> Step[Any, Any] | None:
+    return running.step
+
+
+def _query_of(running: Running[Any]) -> Query[Any, Any] | None:
+    return running.query
+
+
+def _after_step(running: Running[Any], plan: Plan) -> Running[Any]:
+    return running if running.step is None else running.go_on(plan, None)
+
+
+def _after_query(running: Running[Any], plan: Plan, *sums: Wholes) -> Running[Any]:
+    query = running.query
+    return running if query is None else running.go_on(plan, _finish(query, plan, *sums))
+
+
+def _look_at(running: Running[Result]) -> tuple[float, bool, Result | None]:
+    """Return the share of the work that is done, whether that is all, and the result."""
+    return running.share, running.asked is None, running.result
