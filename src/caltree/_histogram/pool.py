@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeGuard, TypeVar, cast
 
@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from .._running.threads import count_threads, run_in_threads
 from .chunk import Chunk, Plan
+from .storing import Folder, Stored, load
 
 Wholes: TypeAlias = npt.NDArray[np.int64]
 State = TypeVar("State")
@@ -106,7 +107,7 @@ def is_step(asked: Step[State, State] | Query[State, Any]) -> TypeGuard[Step[Sta
     return hasattr(asked, "advance")
 
 
-def add_up(query: Query[State, Any], plan: Plan, chunks: Sequence[tuple[Chunk, State]]) -> Wholes:
+def add_up(query: Query[State, Any], plan: Plan, chunks: Iterable[tuple[Chunk, State]]) -> Wholes:
     """Return the sum over some chunks."""
     total = query.zeros(plan)
     for chunk, state in chunks:
@@ -115,31 +116,41 @@ def add_up(query: Query[State, Any], plan: Plan, chunks: Sequence[tuple[Chunk, S
 
 
 class LocalPool(Pool[State]):
-    """Chunks in this process, worked on by threads."""
+    """Chunks in this process, worked on by threads; in files, if there is a folder for them."""
 
     is_far = False
 
     def __init__(
-        self, plan: Plan, chunks: Sequence[Chunk], states: Sequence[State], n_jobs: int | None
+        self,
+        plan: Plan,
+        chunks: Sequence[Chunk | Stored[Chunk]],
+        states: Sequence[State | Stored[State]],
+        n_jobs: int | None,
+        folder: Folder | None = None,
     ) -> None:
         self.plan = plan
         self._chunks = list(zip(chunks, states, strict=True))
         self._n_threads = min(count_threads(n_jobs), len(chunks))
+        self._folder = folder
 
     def advance(self, step: Step[State, Next]) -> LocalPool[Next]:
         """Return the same chunks with their next states."""
 
-        def advance(chunk: tuple[Chunk, State]) -> Next:
-            return step.advance(self.plan, *chunk)
+        def advance(
+            held: tuple[Chunk | Stored[Chunk], State | Stored[State]],
+        ) -> Next | Stored[Next]:
+            state = step.advance(self.plan, load(held[0]), load(held[1]))
+            return state if self._folder is None else self._folder.store(state)
 
         states = run_in_threads(advance, self._chunks, self._n_threads)
-        return LocalPool(self.plan, [rows for rows, _ in self._chunks], states, self._n_threads)
+        chunks = [rows for rows, _ in self._chunks]
+        return LocalPool(self.plan, chunks, states, self._n_threads, self._folder)
 
     def total(self, query: Query[State, Result]) -> Result:
         """Return the result of a query over all chunks."""
 
-        def add(chunks: Sequence[tuple[Chunk, State]]) -> Wholes:
-            return add_up(query, self.plan, chunks)
+        def add(chunks: Sequence[tuple[Chunk | Stored[Chunk], State | Stored[State]]]) -> Wholes:
+            return add_up(query, self.plan, ((load(rows), load(state)) for rows, state in chunks))
 
         parts = [self._chunks[start :: self._n_threads] for start in range(self._n_threads)]
         total, *others = run_in_threads(add, parts, self._n_threads)

@@ -6,25 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
 
-from .._inputs.score_types import resolve_score_type
-from .._inputs.scores import ScoreType
 from .._model_base import fitted_attributes
 from .._options import ABOUT_NAMES, names_option
 from . import options
-from .columns import (
-    GUESSES,
-    Columns,
-    Positive,
-    check_number,
-    find_positive,
-    guess_label,
-    guess_scores,
-    in_class_order,
-)
+from .columns import GUESSES, Columns
 from .command import Command
-from .errors import CommandError, usage_error, working
+from .errors import usage_error, working
 from .evaluate import as_table, measure
 from .io.targets import check_target
 from .models import write_model
@@ -33,9 +21,13 @@ from .report import check_report, write_report
 
 if TYPE_CHECKING:
     from .io.sources import Source
-    from .model_rows import LabelledRows
+    from .training import Fitted, ScoresFound
 
 _DEFAULT_HOLDOUT = 0.2
+LARGE_FILES = """A tree reads a Parquet file of more than 134,217,728 values (rows times columns),
+or an Arrow file of more than 1 GB, in chunks if it has more than 200,000 rows: little memory is
+needed, however large the file is, and temporary files instead. Rows held out are in memory. Other
+calibrators, other files and --groups need all rows there."""
 
 _HELP = f"""Fit a calibrator to the scores in TABLE and write it to a file.
 
@@ -53,6 +45,8 @@ with a warning, unless --attributes or --categorical names them. Attributes of t
 so are those of true and false. A column of CSV is one of numbers if all of its values are numbers;
 --categorical makes it nominal. Dates are refused: --exclude leaves them out. An empty field or null
 is missing; among numbers NA, NaN and the like are, too.
+
+{LARGE_FILES}
 
 \b
 Examples:
@@ -178,7 +172,7 @@ class Request:
 def carry_out(request: Request) -> None:
     """Read, fit, write, and say what was done."""
     from .io.sources import open_source
-    from .progress import fit_bar
+    from .large_files import fit_large_file, is_large
 
     check_target(request.out, request.table)
     if request.report is not None:
@@ -186,8 +180,27 @@ def carry_out(request: Request) -> None:
         check_target(request.report, request.table, request.out)
     calibrator = make_calibrator(request.kind, _parameters(request), request.params)
     with open_source(request.table, request.format, request.delimiter) as source:
-        columns, scores, rows = read_training(request, source)
-    fitted_to, held_out = _split(rows, request)
+        fit_file = fit_large_file if is_large(source, request.table) else fit_in_memory
+        fitted = fit_file(request, calibrator, source)
+    if "n_jobs" in fitted.calibrator.get_params():
+        fitted.calibrator.set_params(n_jobs=None)  # a matter of this machine
+    if request.report is not None and fitted.held_out is not None:
+        write_report(fitted.calibrator, fitted.held_out, request.report, title=source.name)
+    write_model(fitted.calibrator, fitted.columns, request.out)
+    if not request.quiet:
+        _print_summary(request, fitted)
+
+
+def fit_in_memory(request: Request, calibrator: Any, source: Source) -> Fitted:
+    """Read all rows, and fit a calibrator to them."""
+    from .progress import fit_bar
+    from .training import Fitted, hold_out, read_training
+
+    columns, scores, rows = read_training(request, source)
+    fitted_to, held_out = rows, None
+    if request.holdout:
+        kept, others = hold_out(request, rows.y, rows.groups)
+        fitted_to, held_out = rows.take(kept), rows.take(others)
     calibrator.set_params(score_type=scores.score_type, pos_label=scores.positive.label)
     # A calibrator without attributes has no folds either.
     has_folds = fitted_to.groups is not None and columns.attributes
@@ -200,62 +213,8 @@ def carry_out(request: Request) -> None:
             sample_weight=fitted_to.weights,
             **named_groups,
         )
-    if "n_jobs" in calibrator.get_params():
-        calibrator.set_params(n_jobs=None)  # a matter of this machine
-    if request.report is not None and held_out is not None:
-        write_report(calibrator, held_out, request.report, title=source.name)
-    write_model(calibrator, columns, request.out)
-    if not request.quiet:
-        _print_summary(request, calibrator, columns, scores, fitted_to, held_out)
-
-
-@dataclass(frozen=True)
-class ScoresFound:
-    """What the scores of a file are taken for."""
-
-    score_type: ScoreType
-    positive: Positive
-
-
-def read_training(request: Request, source: Source) -> tuple[Columns, ScoresFound, LabelledRows]:
-    """The rows to learn from, which columns they are in, and what the scores are taken for."""
-    from .io import convert
-    from .io.convert import Where
-    from .model_rows import LabelledRows, whole_table
-
-    label = request.label or guess_label(source.columns, source.name)
-    named = [name for name in (label, request.weight, request.groups) if name is not None]
-    source.check(*named, *(request.scores or ()), *(request.attributes or ()))
-    batch = whole_table(source)
-    y = convert.labels(batch.column(label), Where(source.name, label), is_text=source.is_text)
-    classes = np.unique(y).tolist()
-    if len(classes) < 2:
-        raise CommandError(
-            f"{source.name}: the column {label!r} holds the one class {classes[0]} only; a "
-            "calibrator needs rows of two classes or more"
-        )
-    scores = request.scores or guess_scores(
-        [name for name in source.columns if name not in named], classes, source.name
-    )
-    check_number(scores, classes)
-    scores = in_class_order(scores, classes)
-    positive = find_positive(scores, classes, request.positive)
-    columns = _columns(request, source, label, scores)
-    places = [Where(source.name, name) for name in scores]
-    matrix = convert.scores([batch.column(name) for name in scores], places, request.score_type)
-    weight = request.weight
-    weights = None
-    if weight is not None:
-        weights = convert.weights(batch.column(weight), Where(source.name, weight))
-    groups = None
-    if request.groups is not None:
-        groups = convert.groups(batch.column(request.groups), Where(source.name, request.groups))
-    keep = None if weights is None else weights > 0.0
-    with working(f"fit to {source.name}"):
-        used = matrix if keep is None else matrix[keep]
-        kind = resolve_score_type(used, len(classes), request.score_type, keep, first_row=1)
-    table = _attributes(request, columns, source, batch)
-    return columns, ScoresFound(kind, positive), LabelledRows(table, y, matrix, weights, groups)
+    n_groups = None if fitted_to.groups is None else len(set(fitted_to.groups.tolist()))
+    return Fitted(calibrator, columns, scores, len(fitted_to.y), n_groups, held_out)
 
 
 def _parameters(request: Request) -> dict[str, Any]:
@@ -272,98 +231,23 @@ def _parameters(request: Request) -> dict[str, Any]:
     return found
 
 
-def _columns(request: Request, source: Source, label: str, scores: tuple[str, ...]) -> Columns:
-    """The columns by role; without --attributes, all columns without another role are used."""
-    taken = {label, *scores, request.weight, request.groups, *(request.exclude or ())}
-    source.check(*(request.exclude or ()))
-    attributes = request.attributes or tuple(n for n in source.columns if n not in taken)
-    twice = [name for name in attributes if name in taken]
-    if twice:
-        raise CommandError(
-            f"--attributes names {twice[0]}, which is the label, a score, the weight, the groups "
-            "or excluded; name it once"
-        )
-    if is_global(request.kind):
-        attributes = ()
-    elif not attributes:
-        raise CommandError(
-            f"{source.name} has no column left for an attribute; give a table that has some or "
-            "use --calibrator platt, temperature, beta or isotonic"
-        )
-    unknown = [name for name in request.categorical or () if name not in attributes]
-    if unknown:
-        raise CommandError(
-            f"--categorical names {unknown[0]}, which is no attribute; these are "
-            f"{', '.join(attributes) or 'none'}"
-        )
-    return Columns(scores, attributes, label, request.weight, request.groups)
-
-
-def _attributes(request: Request, columns: Columns, source: Source, batch: Any) -> Any:
-    if not columns.attributes:
-        return None
-    import pyarrow as pa
-
-    from .io import convert
-    from .io.convert import Where
-
-    found = {}
-    for name in columns.attributes:
-        column, where = batch.column(name), Where(source.name, name)
-        if name in (request.categorical or ()):
-            found[name] = convert.categories(column, where, is_text=source.is_text)
-        elif source.is_text:
-            found[name] = convert.guess_type(column, where)
-        else:
-            found[name] = convert.as_given(column, where)
-        convert.check_finite(found[name], where)
-    return pa.table(found)
-
-
-def _split(rows: LabelledRows, request: Request) -> tuple[LabelledRows, LabelledRows | None]:
-    if not request.holdout:
-        return rows, None
-    from sklearn.model_selection import GroupShuffleSplit, train_test_split
-
-    seed = request.random_state or 0
-    if rows.groups is not None:
-        with working("hold out rows"):
-            splitter = GroupShuffleSplit(1, test_size=request.holdout, random_state=seed)
-            [(kept, held_out)] = splitter.split(rows.y, groups=rows.groups)
-        return rows.take(np.sort(kept)), rows.take(np.sort(held_out))
-    with working("hold out rows"):
-        kept, held_out = train_test_split(
-            np.arange(len(rows.y)),
-            test_size=request.holdout,
-            stratify=rows.y,
-            random_state=seed,
-        )
-    return rows.take(np.sort(kept)), rows.take(np.sort(held_out))
-
-
-def _print_summary(
-    request: Request,
-    calibrator: Any,
-    columns: Columns,
-    scores: ScoresFound,
-    rows: LabelledRows,
-    held_out: LabelledRows | None,
-) -> None:
+def _print_summary(request: Request, fitted: Fitted) -> None:
     from rich.console import Console
 
+    calibrator, columns, held_out = fitted.calibrator, fitted.columns, fitted.held_out
     classes = calibrator.classes_.tolist()
     lines = [
-        f"Fitted {type(calibrator).__name__} to {len(rows.y):,} rows of {request.table}.",
+        f"Fitted {type(calibrator).__name__} to {fitted.n_rows:,} rows of {request.table}.",
         f"  label       {columns.label}: {', '.join(map(str, classes))}",
-        f"  scores      {', '.join(columns.scores)}, taken as {_describe(scores, columns)}",
+        f"  scores      {', '.join(columns.scores)}, taken as {_describe(fitted.scores, columns)}",
     ]
     known = fitted_attributes(calibrator)
     if known is not None:
         lines.append(f"  attributes  {', '.join(known.used_names) or 'none'}")
     if columns.weight is not None:
         lines.append(f"  weight      {columns.weight}")
-    if rows.groups is not None:
-        lines.append(f"  groups      {columns.groups}: {len(set(rows.groups.tolist())):,}")
+    if fitted.n_groups is not None:
+        lines.append(f"  groups      {columns.groups}: {fitted.n_groups:,}")
     click.echo("\n".join(lines), err=True)
     if held_out is not None:
         before = calibrator.uncalibrated(calibrator.read_scores(held_out.scores))

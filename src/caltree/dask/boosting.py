@@ -16,6 +16,15 @@ from distributed import Future
 from .. import boosting
 from .._base import FittedRows
 from .._fitted.fingerprint import Fingerprint
+from .._histogram.partitions import (
+    Known,
+    Planned,
+    encode_part,
+    merge_samples,
+    merge_smallest,
+    plan_of,
+    sample_part,
+)
 from .._histogram.prepare import Sample
 from .._inputs.arrays import Floats
 from .._inputs.scores import ScoreKind
@@ -35,16 +44,7 @@ from .._training.thresholds import round_thresholds
 from .collections import current_client, join_parts, partitions, zip_rows
 from .lazy import lazy_probabilities, refuse_groups, without_dask
 from .pool import hold, merge
-from .preparing import (
-    Known,
-    Planned,
-    encode_part,
-    look_at_all,
-    merge_samples,
-    merge_smallest,
-    plan_of,
-    sample_part,
-)
+from .preparing import look_at_all
 from .tasks import Tasks
 
 # The bins are LightGBM's; what is learned of values on the way is not used.

@@ -23,6 +23,7 @@ from .._classifier.metadata import calibrator_weights, route_metadata
 from .._classifier.response import Method, combined_score_type
 from .._classifier_base import CalibratedClassifierBase
 from .._fitted.fingerprint import Fingerprint, table_hashes
+from .._histogram.partitions import merge_smallest
 from .._inputs.arrays import Classes, Floats
 from .._inputs.folds import check_folds
 from .._inputs.hashing import SmallestHashes
@@ -41,7 +42,7 @@ from .collections import (
     zip_rows,
 )
 from .pool import merge
-from .preparing import look_at_all, merge_smallest
+from .preparing import look_at_all
 from .scoring import FoldedRows, lazy_scores, local_classifier, refuse_ordinary
 from .tasks import Tasks
 from .tree import CalibrationTree

@@ -87,7 +87,7 @@ class DaskPool(Pool[State]):
         while True:
             for _ in range(_ROUNDS_AHEAD):
                 pool, running = pool._run_round(running)
-            share, ended, result = self._tasks.submit(_look_at, running).result()
+            share, ended, result = self._decide(_look_at, running).result()
             tell(share)
             if ended:
                 return result, pool

@@ -15,6 +15,14 @@ from .. import tree
 from .._base import FittedRows
 from .._fitted.fingerprint import Fingerprint
 from .._histogram.engine import HistogramEngine
+from .._histogram.partitions import (
+    Known,
+    bin_part,
+    merge_samples,
+    merge_smallest,
+    plan_of,
+    sample_part,
+)
 from .._inputs.folds import deal_by_number, folds_by_number
 from .._inputs.parameters import check_count
 from .._running import progress
@@ -23,15 +31,7 @@ from .._training.settings import READING
 from .collections import current_client, lazy_matrix, partitions, zip_rows
 from .lazy import lazy_probabilities, refuse_groups, without_dask
 from .pool import DaskPool, hold, merge
-from .preparing import (
-    Known,
-    bin_part,
-    look_at_all,
-    merge_samples,
-    merge_smallest,
-    plan_of,
-    sample_part,
-)
+from .preparing import look_at_all
 from .tasks import Tasks
 
 

@@ -10,7 +10,7 @@ import re
 import sys
 import tempfile
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import chain
@@ -89,8 +89,16 @@ class Source:
 
 
 @contextmanager
-def open_source(path: str, given: str | None, delimiter: str | None = None) -> Iterator[Source]:
-    """Open a file, or standard input, whose format is given, known by its ending or sniffed."""
+def open_source(
+    path: str,
+    given: str | None,
+    delimiter: str | None = None,
+    columns: Sequence[str] | None = None,
+) -> Iterator[Source]:
+    """Open a file, or standard input, whose format is given, known by its ending or sniffed.
+
+    All columns are read, or those that are named; it must have them.
+    """
     name = "standard input" if path == STANDARD else path
     with ExitStack() as stack:
         with reading(name):
@@ -105,11 +113,16 @@ def open_source(path: str, given: str | None, delimiter: str | None = None) -> I
         with reading(name, kind):
             if kind == "csv":
                 schema, n_rows, batches = _csv(stream, delimiter, found.delimiter)
+            elif kind == "parquet":
+                schema, n_rows, batches = _parquet(stream, stack, columns)
             else:
                 schema, n_rows, batches = _READERS[kind](stream, stack)
         if delimiter is not None and kind != "csv":
             raise usage_error(f"--delimiter is for CSV, but {name} is {kind}; leave it out")
         _check_names(name, schema.names)
+        if columns is not None:
+            schema = pa.schema([schema.field(name) for name in columns])
+            batches = (batch.select(list(columns)) for batch in batches)
         batches = _guard(batches, name, kind)
         yield Source(name, kind, schema, batches, n_rows, delimiter or found.delimiter)
 
@@ -159,13 +172,15 @@ def _seekable(stream: Stream, stack: ExitStack) -> Any:
     return copy
 
 
-def _parquet(stream: Stream, stack: ExitStack) -> Opened:
+def _parquet(stream: Stream, stack: ExitStack, columns: Sequence[str] | None) -> Opened:
     seekable = _seekable(stream, stack)
     # Read through a buffer: otherwise whole groups of rows come into memory, and all of them stay
     # there to the end.
     file = pa.parquet.ParquetFile(_native(seekable, stack), buffer_size=_BUFFER, pre_buffer=False)
     schema = file.schema_arrow
-    batches = file.iter_batches(batch_size=_rows_of_batch(len(schema.names)))
+    names = None if columns is None else list(columns)
+    size = _rows_of_batch(len(schema.names if names is None else names))
+    batches = file.iter_batches(batch_size=size, columns=names)
     return schema, file.metadata.num_rows, batches
 
 
@@ -382,7 +397,6 @@ def _column(rows: list[tuple[int, dict[str, Any]]], name: str) -> Any:
 
 
 _READERS: dict[str, Callable[[Stream, ExitStack], Opened]] = {
-    "parquet": _parquet,
     "arrow": _arrow,
     STREAM: _arrow,
     "jsonl": _jsonl,

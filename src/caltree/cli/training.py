@@ -1,0 +1,184 @@
+"""The rows of a file to learn from: which columns they are in, and their values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from .._inputs.score_types import resolve_score_type
+from .._inputs.scores import ScoreType
+from .columns import (
+    Columns,
+    Positive,
+    check_number,
+    find_positive,
+    guess_label,
+    guess_scores,
+    in_class_order,
+)
+from .errors import CommandError, working
+from .io import convert
+from .io.convert import Where
+from .io.sources import Source
+from .model_rows import LabelledRows, whole_table
+from .parameters import is_global
+
+if TYPE_CHECKING:
+    from .fit import Request
+
+
+@dataclass(frozen=True)
+class ScoresFound:
+    """What the scores of a file are taken for."""
+
+    score_type: ScoreType
+    positive: Positive
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A fitted calibrator, and the facts that are told about it."""
+
+    calibrator: Any
+    columns: Columns
+    scores: ScoresFound
+    n_rows: int
+    n_groups: int | None
+    held_out: LabelledRows | None
+
+
+def read_training(request: Request, source: Source) -> tuple[Columns, ScoresFound, LabelledRows]:
+    """The rows to learn from, which columns they are in, and what the scores are taken for."""
+    label = find_label(request, source)
+    batch = whole_table(source)
+    y = read_labels(source, label, batch)
+    classes = np.unique(y).tolist()
+    columns, positive = find_columns(request, source, label, classes)
+    rows = read_rows(request, columns, source, batch, y)
+    keep = None if rows.weights is None else rows.weights > 0.0
+    with working(f"fit to {source.name}"):
+        used = rows.scores if keep is None else rows.scores[keep]
+        kind = resolve_score_type(used, len(classes), request.score_type, keep, first_row=1)
+    return columns, ScoresFound(kind, positive), rows
+
+
+def find_label(request: Request, source: Source) -> str:
+    """The column of the label; all columns that the request names must be there."""
+    label = request.label or guess_label(source.columns, source.name)
+    named = [name for name in (label, request.weight, request.groups) if name is not None]
+    source.check(*named, *(request.scores or ()), *(request.attributes or ()))
+    return label
+
+
+def read_labels(source: Source, label: str, batch: Any, first: int = 1) -> npt.NDArray[Any]:
+    """The labels of some rows, of which the first has a number."""
+    where = Where(source.name, label, first)
+    return convert.labels(batch.column(label), where, is_text=source.is_text)
+
+
+def find_columns(
+    request: Request, source: Source, label: str, classes: Sequence[Any]
+) -> tuple[Columns, Positive]:
+    """The columns by role, and the class that a single column of scores is of."""
+    if len(classes) < 2:
+        raise CommandError(
+            f"{source.name}: the column {label!r} holds the one class {classes[0]} only; a "
+            "calibrator needs rows of two classes or more"
+        )
+    named = (label, request.weight, request.groups)
+    scores = request.scores or guess_scores(
+        [name for name in source.columns if name not in named], classes, source.name
+    )
+    check_number(scores, classes)
+    scores = in_class_order(scores, classes)
+    positive = find_positive(scores, classes, request.positive)
+    return _columns(request, source, label, scores), positive
+
+
+def read_rows(
+    request: Request,
+    columns: Columns,
+    source: Source,
+    batch: Any,
+    y: npt.NDArray[Any],
+    first: int = 1,
+) -> LabelledRows:
+    """The values of some rows, of which the first has a number."""
+    places = [Where(source.name, name, first) for name in columns.scores]
+    given = [batch.column(name) for name in columns.scores]
+    matrix = convert.scores(given, places, request.score_type)
+    weights = groups = None
+    if columns.weight is not None:
+        where = Where(source.name, columns.weight, first)
+        weights = convert.weights(batch.column(columns.weight), where)
+    if columns.groups is not None:
+        where = Where(source.name, columns.groups, first)
+        groups = convert.groups(batch.column(columns.groups), where)
+    table = _attributes(request, columns, source, batch, first)
+    return LabelledRows(table, y, matrix, weights, groups)
+
+
+def hold_out(
+    request: Request, y: npt.NDArray[Any], groups: npt.NDArray[Any] | None
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Deal rows, given by their labels and groups, to fitting and to judging the model."""
+    from sklearn.model_selection import GroupShuffleSplit, train_test_split
+
+    seed = request.random_state or 0
+    with working("hold out rows"):
+        if groups is not None:
+            splitter = GroupShuffleSplit(1, test_size=request.holdout, random_state=seed)
+            [(kept, held_out)] = splitter.split(y, groups=groups)
+        else:
+            kept, held_out = train_test_split(
+                np.arange(len(y)), test_size=request.holdout, stratify=y, random_state=seed
+            )
+    return np.sort(kept), np.sort(held_out)
+
+
+def _columns(request: Request, source: Source, label: str, scores: tuple[str, ...]) -> Columns:
+    """The columns by role; without --attributes, all columns without another role are used."""
+    taken = {label, *scores, request.weight, request.groups, *(request.exclude or ())}
+    source.check(*(request.exclude or ()))
+    attributes = request.attributes or tuple(n for n in source.columns if n not in taken)
+    twice = [name for name in attributes if name in taken]
+    if twice:
+        raise CommandError(
+            f"--attributes names {twice[0]}, which is the label, a score, the weight, the groups "
+            "or excluded; name it once"
+        )
+    if is_global(request.kind):
+        attributes = ()
+    elif not attributes:
+        raise CommandError(
+            f"{source.name} has no column left for an attribute; give a table that has some or "
+            "use --calibrator platt, temperature, beta or isotonic"
+        )
+    unknown = [name for name in request.categorical or () if name not in attributes]
+    if unknown:
+        raise CommandError(
+            f"--categorical names {unknown[0]}, which is no attribute; these are "
+            f"{', '.join(attributes) or 'none'}"
+        )
+    return Columns(scores, attributes, label, request.weight, request.groups)
+
+
+def _attributes(request: Request, columns: Columns, source: Source, batch: Any, first: int) -> Any:
+    if not columns.attributes:
+        return None
+    found = {}
+    for name in columns.attributes:
+        column, where = batch.column(name), Where(source.name, name, first)
+        if name in (request.categorical or ()):
+            found[name] = convert.categories(column, where, is_text=source.is_text)
+        elif source.is_text:
+            found[name] = convert.guess_type(column, where)
+        else:
+            found[name] = convert.as_given(column, where)
+        convert.check_finite(found[name], where)
+    return pa.table(found)
