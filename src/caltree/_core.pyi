@@ -105,6 +105,7 @@ class ShrunkenTraining:
         max_depth: int,
         log_loss: bool,
         rising: bool = False,
+        share_of_rows: float = 1.0,
     ) -> tuple[Structure, FittedNodes]: ...
     def fit_root(
         self, penalty: float, temperature_only: bool = False, rising: bool = False
@@ -191,6 +192,7 @@ def best_splits(
     unit: float,
     penalty: float,
     min_samples_leaf: float,
+    shares: Floats,
 ) -> dict[str, Any]: ...
 def route(
     chunk: Chunk,

@@ -64,6 +64,7 @@ def best_splits_arguments() -> dict[str, Any]:
         "unit": 1.0,
         "penalty": 0.1,
         "min_samples_leaf": 1.0,
+        "shares": np.ones(2),
     }
 
 
@@ -178,7 +179,6 @@ OF_ANY_LENGTH = {
     ("sums", "parameters", "longer"),
     *(("put_into_bins", "cuts", change) for change in ("shorter", "longer", "empty")),
     *(("distinct_values", "values", change) for change in ("shorter", "longer", "empty")),
-    *(("best_splits", "histograms", change) for change in ("shorter", "longer", "empty")),
 }
 LENGTHS = [
     (*pair, change)
@@ -474,7 +474,11 @@ def test_nothing_asked_is_nothing_answered():
     }
     assert _core.sums(**given).shape[0] == 0
     found = _core.best_splits(
-        **{**best_splits_arguments(), "histograms": np.empty((0, 27), dtype=np.int64)}
+        **{
+            **best_splits_arguments(),
+            "histograms": np.empty((0, 27), dtype=np.int64),
+            "shares": np.empty(0),
+        }
     )
     assert all(len(values) == 0 for values in found.values())
 

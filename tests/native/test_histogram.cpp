@@ -332,7 +332,7 @@ Grown split_all(const DataSet& set, const Answers& whole, double least) {
     const HistogramShape shape = set.shape();
     SplitSearch search(shape, set.numeric, set.n_states(), {0.05, least}, units_of(set).plain);
     for (std::size_t s = 0; s < set.n_slots(); ++s) {
-        search.find(whole.histograms.data() + s * shape.size(), grown.best);
+        search.find(whole.histograms.data() + s * shape.size(), 1.0, grown.best);
     }
     grown.first.push_back(0);
     for (std::size_t tree = 0; tree < set.n_trees(); ++tree) {

@@ -34,6 +34,7 @@ NO_DIFFERENCE = 1e-9  # between the gains of two splits
 FREE_CATEGORIES = 4.0
 COST_OF_A_CATEGORY = 1.3  # for each beyond
 COST_OF_A_BAGGED_CATEGORY = 1.8  # in the trees of a forest
+COST_OF_SPREAD = 2.5  # times the root of how many are beyond
 PRIOR_ROWS = 20.0  # which hold what a category asks for at nothing
 COST_OF_CODE_ORDER = 5.0  # where categories are cut in the order of their codes
 COST_OF_MORE_STATES = 1.5  # times either
@@ -356,6 +357,7 @@ class Settings:
     max_features: int | None = None
     monotone: bool = False
     cost_of_a_category: float = COST_OF_A_CATEGORY
+    share_of_rows: float = 1.0  # of the rows of the tree that is asked for
 
 
 @dataclass(frozen=True)
@@ -429,9 +431,10 @@ def possible_orders(
         yield Order(present, ascending=True)
         return
     times = COST_OF_MORE_STATES if evidence.residuals.shape[1] > 1 else 1.0
+    times *= settings.share_of_rows
     rows = np.array([evidence.weights[codes == code].sum() for code in present])
     beyond = max(0.0, effective_number(rows) - FREE_CATEGORIES)
-    chance = settings.cost_of_a_category * beyond
+    chance = settings.cost_of_a_category * beyond + COST_OF_SPREAD * float(np.sqrt(beyond))
     if chance > COST_OF_CODE_ORDER:
         yield Order(present, ascending=True, chance=times * COST_OF_CODE_ORDER)
     by_correction = ordered_by_correction(present, evidence, codes, settings.penalty)

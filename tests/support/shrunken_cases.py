@@ -181,6 +181,7 @@ limits = st.builds(
     min_samples_split=st.sampled_from([2.0, 4.0, 4.0, 8.0, 40.0]),
     min_samples_leaf=st.sampled_from([1.0, 2.0, 2.0, 7.5]),
     max_depth=st.sampled_from([None, None, None, None, 0, 1, 3]),
+    share_of_rows=st.sampled_from([1.0, 1.0, 0.8, 0.25]),
 )
 
 
@@ -218,6 +219,7 @@ def core_tree(
         NO_LIMIT if limits.max_depth is None else limits.max_depth,
         log_loss,
         limits.monotone,
+        limits.share_of_rows,
     )
     return CoreTree(structure, models, finished(structure, models))
 

@@ -192,7 +192,8 @@ def _split_level(
         some = places[begin : begin + portion]
         parameters = np.array([trees[t].parameters[node] for t, node in some])
         asked = _ask_about(trees, some, parameters)
-        splits = yield BestSplits(asked, limits)
+        shares = np.array([trees[t].n_rows[0] / trees[0].n_rows[0] for t, _ in some])
+        splits = yield BestSplits(asked, limits, shares)
         for (t, node), split in zip(some, splits, strict=True):
             if split is not None and len(trees[t]) + split.n_children <= _MOST_NODES:
                 following += [(t, child) for child in trees[t].split_node(node, split, plan)]

@@ -151,6 +151,8 @@ class BestSplits:
 
     asked: AskedNodes
     limits: Limits
+    shares: Floats
+    """The rows of each slot's tree, as a share of those of the tree on all rows."""
 
     def zeros(self, plan: Plan) -> Wholes:
         return np.zeros((len(self.asked.parameters), histogram_size(plan)), dtype=np.int64)
@@ -168,6 +170,7 @@ class BestSplits:
             plan.unit(1.0),
             limits.penalty,
             limits.min_samples_leaf,
+            self.shares,
         )
         return [_split_of(found, i) for i in range(len(total))]
 

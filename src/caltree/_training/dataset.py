@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from .. import _core
 from .._fitted.model import FittedModel
 from .._inputs.arrays import Floats, Labels
@@ -88,6 +91,10 @@ class Dataset:
         """Whether the log-odds of a class see the scores of the others: not if these are many."""
         n_scores = self.scores.shape[1]
         return bool(scores_per_state(self.n_classes, n_scores) == n_scores)
+
+    def weight_of(self, rows: npt.NDArray[np.uint32]) -> float:
+        """Return how much some rows weigh together."""
+        return float(len(rows) if self.weights is None else self.weights[rows].sum())
 
     def model(self, trees: list[dict[str, Any]], *, corrects_scores: bool = True) -> FittedModel:
         """Make a fitted model of trees that the core has grown on these rows."""

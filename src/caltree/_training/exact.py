@@ -52,6 +52,9 @@ class ExactEngine:
             dataset.core, dataset.offset, growth.max_bins, dataset.sees_all_scores
         )
 
+        parts = all_and_folds(len(dataset.labels), self.folds)
+        total = dataset.weight_of(parts[0][0])
+
         def grow(part: Fold) -> Tree:
             return training.grow(
                 *part,
@@ -61,9 +64,9 @@ class ExactEngine:
                 growth.depth,
                 self._scoring == "log_loss",
                 growth.monotone,
+                dataset.weight_of(part[0]) / total,
             )
 
-        parts = all_and_folds(len(dataset.labels), self.folds)
         with progress.stage(GROWING) as growing:
             trees = run_in_threads(grow, parts, count_threads(self._n_jobs), growing.reach)
             growing.say(trees_grown([structure for structure, _ in trees]))

@@ -213,14 +213,14 @@ void check_histograms(const RowMajor<Whole>& histograms, const HistogramShape& s
     require(unit > 0.0, "the unit must be positive");
 }
 
-template <class Search>
-nb::dict found_in(const RowMajor<Whole>& histograms, Search&& search) {
+nb::dict found_in(const RowMajor<Whole>& histograms, std::span<const double> shares,
+                  SplitSearch&& search) {
     BestSplits best;
     {
         const Released released;
         for (std::size_t s = 0; s < histograms.shape(0); ++s) {
             check_stop();
-            search.find(histograms.data() + s * histograms.shape(1), best);
+            search.find(histograms.data() + s * histograms.shape(1), shares[s], best);
         }
     }
     nb::dict result;
@@ -238,11 +238,12 @@ nb::dict found_in(const RowMajor<Whole>& histograms, Search&& search) {
 
 nb::dict best_splits(const RowMajor<Whole>& histograms, const Indices& n_bins,
                      const Array<std::uint8_t>& numeric, std::size_t n_states, double unit,
-                     double penalty, double min_samples_leaf) {
+                     double penalty, double min_samples_leaf, const Array<double>& shares) {
     require(n_states >= 1 && n_states <= most_classes, "an impossible number of states");
     const HistogramShape shape{view(n_bins), EvidenceShape{n_states}.size()};
     check_histograms(histograms, shape, numeric, unit);
-    return found_in(histograms,
+    require(shares.shape(0) == histograms.shape(0), "one share a node");
+    return found_in(histograms, view(shares),
                     SplitSearch(shape, view(numeric), n_states, {penalty, min_samples_leaf}, unit));
 }
 
@@ -334,7 +335,7 @@ void caltree::bind_histogram(nb::module_& m) {
     m.def("histograms", &histograms, "chunk"_a, "nodes"_a, "first"_a, "slot"_a, "parameters"_a,
           "centre"_a, "scale"_a, "per_state"_a, "units"_a, "into"_a.noconvert());
     m.def("best_splits", &best_splits, "histograms"_a, "n_bins"_a, "numeric"_a, "n_states"_a,
-          "unit"_a, "penalty"_a, "min_samples_leaf"_a);
+          "unit"_a, "penalty"_a, "min_samples_leaf"_a, "shares"_a);
     m.def("route", &route, "chunk"_a, "nodes"_a, "first"_a, "attribute"_a, "cut"_a, "missing"_a,
           "first_child"_a, "n_children"_a, "table"_a, "branches"_a);
     m.def("predictions", &predictions, "chunk"_a, "nodes"_a, "first"_a, "ancestor"_a,

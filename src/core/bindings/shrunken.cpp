@@ -45,7 +45,8 @@ class ShrunkenTraining {
     std::pair<Structure, FittedNodes> grow(const Array<Row>& rows, const Array<Row>& held_out,
                                            double penalty, double min_samples_split,
                                            double min_samples_leaf, std::size_t max_depth,
-                                           bool log_loss, bool rising) const {
+                                           bool log_loss, bool rising, double share_of_rows) const {
+        require(share_of_rows > 0.0 && share_of_rows <= 1.0, "a share is above 0 and at most 1");
         const std::vector<Row> train = training_.rows(rows);
         const std::vector<Row> test = training_.rows(held_out);
         const Data& data = training_.data();
@@ -56,6 +57,7 @@ class ShrunkenTraining {
         settings.max_depth = max_depth;
         check_rising(rising, data.n_classes, data.n_scores);
         settings.rising = rising;
+        settings.share_of_rows = share_of_rows;
         settings.objective = log_loss ? Objective::deviance : Objective::squared_error;
         const Released released;
         const std::vector<double> weights = row_weights();
@@ -263,7 +265,7 @@ void caltree::bind_shrunken(nb::module_& m) {
              "training"_a, "offset"_a.none(), "max_bins"_a, "all_scores"_a, nb::keep_alive<1, 2>())
         .def("grow", &ShrunkenTraining::grow, "rows"_a, "held_out"_a, "penalty"_a,
              "min_samples_split"_a, "min_samples_leaf"_a, "max_depth"_a, "log_loss"_a,
-             "rising"_a = false)
+             "rising"_a = false, "share_of_rows"_a = 1.0)
         .def("fit_root", &ShrunkenTraining::fit_root, "penalty"_a, "temperature_only"_a = false,
              "rising"_a = false)
         .def("bagged", &ShrunkenTraining::bagged, "seed"_a, "splits_on_scores"_a, "penalty"_a,

@@ -220,12 +220,12 @@ class SplitSearch {
         finder_.emplace(columns_, EvidenceShape{n_states}, settings);
     }
 
-    void find(const Whole* histograms, BestSplits& result) {
+    void find(const Whole* histograms, double share_of_rows, BestSplits& result) {
         sums_.resize(shape_.size());
         for (std::size_t t = 0; t < sums_.size(); ++t) {
             sums_[t] = static_cast<double>(histograms[t]) / unit_;
         }
-        const ResidualSplit best = finder_->find(sums_, starts_);
+        const ResidualSplit best = finder_->find(sums_, starts_, share_of_rows);
         result.add(best.attribute, best.gain, best.cut, 2);
         result.missing_rows.back() = best.missing_rows;
         result.missing.back() = best.missing_first ? 0 : 1;

@@ -33,6 +33,7 @@ struct GrowthSettings {
     std::uint64_t seed = 0;  // of the choice of attributes
     bool rising = false;     // whether a higher score must not give a lower probability
     double cost_of_a_category = caltree::cost_of_a_category;
+    double share_of_rows = 1.0;  // see ResidualSettings
     Objective objective = Objective::squared_error;
     // Of the held-out rows, also predict what the tree would if nodes of fewer rows were not split;
     // in descending order.
@@ -60,7 +61,8 @@ class ShrunkenGrower {
                   penalties(regressors.score_scale(), settings.penalty,
                             regressors.corrects_probabilities, settings.rising)),
           finder_(columns, {regressors.n_states},
-                  {settings.penalty, settings.min_samples_leaf, settings.cost_of_a_category}),
+                  {settings.penalty, settings.min_samples_leaf, settings.cost_of_a_category,
+                   settings.share_of_rows}),
           random_(settings.seed) {}
 
     GrownTree grow(std::vector<Row> rows, std::vector<Row> held_out) {

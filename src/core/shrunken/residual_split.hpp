@@ -58,10 +58,12 @@ struct ResidualSplit {
 // With many categories some division into two always looks good: sorted by what they ask for, the
 // better half of K useless ones gains 2 K / pi, and other rows lose as much. Each beyond the first
 // few must pay for both. The noise of bootstrap samples is twice that, but averages take some of it
-// back: the second number was measured.
+// back: the second number was measured. What is gained by chance spreads about its mean as the root
+// of K, and the best of many nodes is well above it.
 inline constexpr double free_categories = 4.0;
 inline constexpr double cost_of_a_category = 1.3;
 inline constexpr double cost_of_a_bagged_category = 1.8;
+inline constexpr double cost_of_spread = 2.5;  // times the root
 // What a category asks for is held at nothing as by so many rows: a few rows of it prove little.
 inline constexpr double prior_rows = 20.0;
 // Codes may have an order that means something. Cut in that order, as numbers are, they gain little
@@ -74,6 +76,9 @@ struct ResidualSettings {
     double penalty = 0.1;
     double min_samples_leaf = 2.0;
     double cost_of_a_category = caltree::cost_of_a_category;
+    // Of the rows of the tree that is asked for. Trees of folds have fewer rows to show what a
+    // category gains; for as much as it costs all rows, they would leave out what that tree has.
+    double share_of_rows = 1.0;
 };
 
 // Up to so many rows, sorting them by insertion is cheaper than looking at every bin.
@@ -104,7 +109,9 @@ class ResidualFinder {
     }
 
     // From sums by bin: of every attribute all bins, then missing values.
-    ResidualSplit find(std::span<const double> histograms, std::span<const std::size_t> starts) {
+    ResidualSplit find(std::span<const double> histograms, std::span<const std::size_t> starts,
+                       double share_of_rows) {
+        settings_.share_of_rows = share_of_rows;
         const std::size_t size = shape_.size();
         std::fill(node_.begin(), node_.end(), 0.0);
         for (std::size_t at = 0; at < (columns_[0].n_bins + 1) * size; ++at) {
@@ -294,14 +301,16 @@ class ResidualFinder {
             scan({attribute, true, 0.0}, best);
             return;
         }
-        const double per_states = shape_.n_states > 1 ? cost_of_more_states : 1.0;
+        const double times =
+            settings_.share_of_rows * (shape_.n_states > 1 ? cost_of_more_states : 1.0);
+        const double beyond = std::max(0.0, effective_categories() - free_categories);
         const double chance =
-            settings_.cost_of_a_category * std::max(0.0, effective_categories() - free_categories);
+            settings_.cost_of_a_category * beyond + cost_of_spread * std::sqrt(beyond);
         if (chance > cost_of_code_order) {
-            scan({attribute, true, per_states * cost_of_code_order}, best);
+            scan({attribute, true, times * cost_of_code_order}, best);
         }
         order_categories();
-        scan({attribute, false, per_states * chance}, best);
+        scan({attribute, false, times * chance}, best);
     }
 
     // How many categories of as many rows each would gain as much by chance.
