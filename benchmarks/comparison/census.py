@@ -32,6 +32,9 @@ TARGETS = {"ACSMobility": "MIG", "ACSPublicCoverage": "PUBCOV"}
 # All other columns are codes of categories.
 NUMBERS = ("AGEP", "WKHP", "PINCP", "SCHL", "JWMNP")
 SHARE_OF_THE_LEARNER = 0.3
+# Of the rows of both files together, for the test, and of the others for the learner.
+POOLED_TEST_SHARE = 0.15
+POOLED_SHARE_OF_THE_LEARNER = 0.2
 ROWS = "2000,8000,30000,100000,all"
 UNIT = "lightgbm"
 """The calibrator whose time is the unit."""
@@ -103,7 +106,7 @@ def main(given: Sequence[str] | None = None) -> int:
     try:
         check_installed(options.calibrators)
         for base in options.base:
-            training, test = score_rows(options.data_dir, options.task, base)
+            training, test = score_rows(options.data_dir, options.task, base, pool=options.pool)
             for n_rows in _sizes(options.rows, len(training.y)):
                 chosen = training.take(n_rows, options.seed)
                 title = f"{options.task}, scores of {base}, {n_rows:,} rows"
@@ -119,6 +122,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description="Compare calibrators on large census data.")
     parser.add_argument("--data-dir", required=True, help="a folder of Parquet files")
     parser.add_argument("--task", choices=tuple(TARGETS), default="ACSMobility")
+    parser.add_argument(
+        "--pool", action="store_true", help="more rows to calibrate on, fewer to test"
+    )
     parser.add_argument("--base", type=names_of(BASES), default=tuple(BASES))
     parser.add_argument("--rows", type=_rows, default=_rows(ROWS), help="numbers, or all")
     parser.add_argument("--calibrators", type=names_of(CALIBRATORS), default=tuple(CALIBRATORS))
@@ -152,19 +158,22 @@ def check_installed(calibrators: Iterable[str]) -> None:
             )
 
 
-def score_rows(folder: str, task: str, base: str) -> tuple[Rows, Rows]:
+def score_rows(folder: str, task: str, base: str, *, pool: bool = False) -> tuple[Rows, Rows]:
     """The rows for the calibrators and the test rows, with the scores of a base learner.
 
-    The learner is trained on other rows than these.
+    The learner is trained on other rows than these. `pool` deals the rows of both files anew.
     """
     tables = [_read(folder, task, part) for part in ("validation", "test")]
+    if pool:
+        tables = _deal_anew(tables)
+    share = POOLED_SHARE_OF_THE_LEARNER if pool else SHARE_OF_THE_LEARNER
     target = TARGETS[task]
     y, y_test = (table.pop(target).to_numpy() for table in tables)
     X, X_test = _with_categories(tables)
     numbers = [name for name in X if name in NUMBERS]
     nominal = [name for name in X if name not in NUMBERS]
     rows = np.random.default_rng(0).permutation(len(y))
-    n_seen = round(SHARE_OF_THE_LEARNER * len(y))
+    n_seen = round(share * len(y))
     seen, others = rows[:n_seen], rows[n_seen:]
     with threadpool_limits(1):
         learner = BASES[base](nominal, numbers).fit(X.iloc[seen], y[seen])
@@ -179,6 +188,13 @@ def _read(folder: str, task: str, part: str) -> pd.DataFrame:
     if TARGETS[task] not in table:
         raise ValueError(f"{path} has no column {TARGETS[task]}, which {task} is to predict")
     return table
+
+
+def _deal_anew(tables: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
+    """The same rows: most of them for learner and calibrators, the others for the test."""
+    rows = pd.concat(tables, ignore_index=True).sample(frac=1.0, random_state=0, ignore_index=True)
+    n_test = round(POOLED_TEST_SHARE * len(rows))
+    return [rows[n_test:].reset_index(drop=True), rows[:n_test]]
 
 
 def _with_categories(tables: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:

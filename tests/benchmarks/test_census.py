@@ -82,6 +82,19 @@ def test_learners_and_calibrators_see_different_rows(tmp_path, monkeypatch):
     assert "MIG" not in training.X and training.scores.shape == (420, 2)
 
 
+def test_pooled_rows_are_dealt_anew_each_to_one_part(tmp_path):
+    write_census(tmp_path)
+    training, test = census.score_rows(str(tmp_path), "ACSMobility", "logistic", pool=True)
+    assert (len(training.y), len(test.y)) == (816, 180)  # 204 for the learner
+    given = [pd.read_parquet(tmp_path / f"ACSMobility.{p}.parquet") for p in ("validation", "test")]
+    dealt = census._deal_anew(given)
+    columns = list(given[0])
+    pd.testing.assert_frame_equal(
+        pd.concat(dealt).sort_values(columns, ignore_index=True),
+        pd.concat(given).sort_values(columns, ignore_index=True),
+    )
+
+
 def test_some_rows_are_drawn_by_the_seed():
     frame = pd.DataFrame({"AGEP": np.arange(50.0)})
     rows = census.Rows(frame, np.arange(50), np.arange(100.0).reshape(50, 2))
