@@ -163,3 +163,28 @@ def test_categories_of_any_chunk(run, tmp_path, small_chunks):
         expected, _ = fit(run, tmp_path / "visits.parquet", *HIST)
     found, _ = fit(run, tmp_path / "visits.parquet", *HIST)
     assert found == expected
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+@pytest.mark.parametrize("kind", ["tree", "forest", "platt"])
+def test_a_report_in_parts_is_that_of_all_rows(run, tmp_path, monkeypatch, ending, kind):
+    visits = weighted_visits()
+    table = write(visits, tmp_path / f"visits.{ending}")
+    params = ("--param", "n_estimators=5") if kind == "forest" else ()
+    fit(run, table, "--calibrator", kind, "--weight", "w", *params)
+    pages = []
+    for n_rows in (10**6, 70):
+        monkeypatch.setattr(sources, "_rows_of_batch", lambda n_columns, n=n_rows: n)
+        result = run("report", "model.json", str(table), "--out", "page.html", "--quiet")
+        assert result.exit_code == 0, result.stderr
+        pages.append((tmp_path / "page.html").read_text())
+    assert pages[0] == pages[1]
+
+
+def test_a_report_needs_rows_that_count(run, tmp_path):
+    visits = weighted_visits()
+    fit(run, write(visits, tmp_path / "visits.parquet"), "--weight", "w")
+    nothing = write(visits.assign(w=0.0), tmp_path / "nothing.parquet")
+    result = run("report", "model.json", str(nothing), "--out", "page.html")
+    assert result.exit_code == 1
+    assert "the weights of all rows are 0" in result.stderr

@@ -1,7 +1,6 @@
 """`caltree evaluate`, `caltree show` and `caltree report`, and the models they read."""
 
 import json
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -172,14 +171,15 @@ def test_fit_reports_on_the_rows_held_out(run, visits):
 def test_a_report_is_given_the_calibrator_and_the_rows(run, held_out, monkeypatch, kind):
     given = {}
 
-    def report(calibrator, X, y, scores, *, sample_weight=None, title=None):
-        given.update(calibrator=calibrator, X=X, y=y, scores=scores, w=sample_weight, title=title)
+    def report(calibrator, parts, title):
+        [(X, y, scores, w)] = parts
+        given.update(calibrator=calibrator, X=X, y=y, scores=scores, w=w, title=title)
         return SimpleNamespace(
             save=lambda path: Path(path).write_text("page"),
             data={"training_rows": {"status": "not seen"}},
         )
 
-    monkeypatch.setitem(sys.modules, "caltree.report", SimpleNamespace(report=report))
+    monkeypatch.setattr("caltree.report.api.report_on_parts", report)
     assert run("fit", "held_out.csv", "--calibrator", kind, "--out", "m.json").exit_code == 0
     result = run("report", "m.json", "held_out.csv", "--out", "r.html", "--weight", "w", "--quiet")
     assert (result.exit_code, result.output) == (0, "")

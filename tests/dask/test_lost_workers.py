@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from caltree import CalibrationTree
-from caltree._histogram.queries import BestSplits
 from caltree.dask import CalibrationTree as DaskTree
+from caltree.dask import pool
 from caltree.dask.pool import DaskPool
 
 from ..support.dask_rows import QUICK
@@ -40,22 +40,24 @@ def collections(make=some_rows):
 
 
 def test_with_all_that_it_knew(client, local, monkeypatch):
-    total, searches = DaskPool.total, []
+    run_round, rounds = DaskPool._run_round, []
 
-    def ask_fewer_workers(pool, query):
-        if isinstance(query, BestSplits):
-            searches.append(query)
-            if len(searches) == 2:
-                # By now every row has gone some way through the trees.
-                os.kill(min(client.run(os.getpid).values()), signal.SIGKILL)
-        return total(pool, query)
+    def lose_a_worker(chunks, running):
+        rounds.append(running)
+        if len(rounds) == 3:
+            # By now every row has gone some way through the trees. The programs run on the worker
+            # of the first address.
+            os.kill(min(client.run(os.getpid).items())[1], signal.SIGKILL)
+        return run_round(chunks, running)
 
-    monkeypatch.setattr(DaskPool, "total", ask_fewer_workers)
+    monkeypatch.setattr(DaskPool, "_run_round", lose_a_worker)
+    monkeypatch.setattr(pool, "_ROUNDS_AHEAD", 1)
     before = set(client.run(os.getpid).values())
     tree = DaskTree(**PARAMS).fit(*collections())
     client.wait_for_workers(2)
     after = set(client.run(os.getpid).values())
     assert len(before & after) == 1
+    assert len(rounds) > 3
     assert fitted(tree) == fitted(local)
 
 

@@ -185,7 +185,7 @@ def carry_out(request: Request) -> None:
     if "n_jobs" in fitted.calibrator.get_params():
         fitted.calibrator.set_params(n_jobs=None)  # a matter of this machine
     if request.report is not None and fitted.held_out is not None:
-        write_report(fitted.calibrator, fitted.held_out, request.report, title=source.name)
+        write_report(fitted.calibrator, fitted.held_out.parts, request.report, title=source.name)
     write_model(fitted.calibrator, fitted.columns, request.out)
     if not request.quiet:
         _print_summary(request, fitted)

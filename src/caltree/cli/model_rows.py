@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import compress
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,9 @@ from .errors import CommandError, reading, working
 from .io.convert import Where, as_learned, known_labels, scores, weights
 from .io.sources import Source
 from .models import Model
+
+if TYPE_CHECKING:
+    from ..report.inputs import Given
 
 
 @dataclass(frozen=True)
@@ -125,6 +128,11 @@ class LabelledRows:
     weights: Floats | None
     groups: npt.NDArray[Any] | None = None
 
+    @property
+    def parts(self) -> list[Given]:
+        """The rows as one part, for a report."""
+        return [(self.table, self.y, self.scores, self.weights)]
+
     def take(self, chosen: npt.NDArray[np.intp]) -> LabelledRows:
         """Some of the rows."""
         return LabelledRows(
@@ -155,14 +163,16 @@ def predict_labelled(model: Model, columns: Columns, source: Source) -> Predicti
     return Predictions(y, before, after, weight, unseen, overlap)
 
 
-def read_labelled(model: Model, columns: Columns, source: Source) -> LabelledRows:
-    """Read a whole file into memory, its columns of the types that the model learned."""
-    inputs = Inputs.of(model, columns, source)
-    batch = whole_table(source)
-    scores = inputs.scores(batch, 1)
-    y, weight = _labels_and_weights(model, columns, source, batch, 1)
-    table = inputs.table(inputs.convert(batch, 1), batch.num_rows)
-    return LabelledRows(table, y, scores, weight)
+def labelled_parts(model: Model, columns: Columns, source: Source) -> Iterator[Given]:
+    """Read a file in parts, its columns of the types that the model learned."""
+    inputs, n_rows = Inputs.of(model, columns, source), 0
+    for first, batch in source.rows():
+        n_rows += batch.num_rows
+        _check_rows(source, n_rows)
+        scores = inputs.scores(batch, first)
+        y, weight = _labels_and_weights(model, columns, source, batch, first)
+        table = inputs.table(inputs.convert(batch, first), batch.num_rows)
+        yield table, y, scores, weight
 
 
 def label_and_weight(

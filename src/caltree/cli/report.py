@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +12,9 @@ from .._options import ABOUT_NAMES
 from . import options
 from .command import Command
 from .errors import usage_error, working, writing
+
+if TYPE_CHECKING:
+    from ..report.inputs import Given
 
 
 @click.command(cls=Command, epilog=ABOUT_NAMES)
@@ -50,7 +53,7 @@ def report(
     """  # noqa: D301  # click knows \b as one character
     from .io.sources import open_source
     from .io.targets import check_target
-    from .model_rows import label_and_weight, read_labelled
+    from .model_rows import label_and_weight, labelled_parts
     from .models import read_model
     from .progress import busy
 
@@ -58,10 +61,13 @@ def report(
     check_target(out, table, model)
     known = read_model(model)
     columns = known.with_columns(scores, attributes)
-    with open_source(table, format, delimiter) as source:
-        rows = read_labelled(known, label_and_weight(columns, source, label, weight), source)
-    with busy("Writing the report ...", quiet=quiet):
-        write_report(known.calibrator, rows, out, title or Path(table).name)
+    with (
+        open_source(table, format, delimiter) as source,
+        busy("Writing the report ...", quiet=quiet),
+    ):
+        labelled = label_and_weight(columns, source, label, weight)
+        parts = labelled_parts(known, labelled, source)
+        write_report(known.calibrator, parts, out, title or Path(table).name)
     if not quiet:
         click.echo(f"Report: {out}", err=True)
 
@@ -74,14 +80,12 @@ def check_report(out: str) -> None:
         raise usage_error(f"the name of a report must end in .html, got {out}")
 
 
-def write_report(calibrator: Any, rows: Any, out: str, title: str) -> None:
-    """Make the page of labelled rows and write it."""
-    from ..report import report as make_report
+def write_report(calibrator: Any, parts: Iterable[Given], out: str, title: str) -> None:
+    """Make the page of labelled rows, which come in parts, and write it."""
+    from ..report.api import report_on_parts
 
     with working("make the report"):
-        page = make_report(
-            calibrator, rows.table, rows.y, rows.scores, sample_weight=rows.weights, title=title
-        )
+        page = report_on_parts(calibrator, parts, title)
     with writing(out):
         page.save(out)
     warn_of_training_rows(page.data["training_rows"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,9 +12,10 @@ from .._fitted.files import write_atomically
 from .._fitted.names import printable
 from .._inputs.parameters import check_count
 from .evidence import gather
-from .inputs import check_rows
+from .inputs import Given, check_parts, check_rows
 
 _TITLE = "Calibration report"
+_MOST_REGIONS = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +56,7 @@ def report(
     *,
     sample_weight: Any = None,
     title: str | None = None,
-    max_regions: int = 200,
+    max_regions: int = _MOST_REGIONS,
 ) -> Report:
     """Say what calibration did, where, and how sure that is.
 
@@ -108,6 +111,14 @@ def report(
     check_count("max_regions", max_regions, 1)
     rows = check_rows(calibrator_or_model, X, y, scores, sample_weight)
     return Report(gather(rows, printable(title or _TITLE), max_regions))
+
+
+def report_on_parts(calibrator: Any, parts: Iterable[Given], title: str) -> Report:
+    """The same report on rows that come in parts, whose attributes are never all in memory."""
+    _require_jinja()
+    with tempfile.TemporaryDirectory(prefix="caltree-", ignore_cleanup_errors=True) as folder:
+        rows = check_parts(calibrator, parts, Path(folder) / "attributes")
+        return Report(gather(rows, printable(title), _MOST_REGIONS))
 
 
 def _require_jinja() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +19,7 @@ from .._fitted.fingerprint import Overlap, calibration_hashes, table_hashes
 from .._fitted.names import printable
 from .._inputs.arrays import Floats, Labels
 from .._inputs.attributes import Attributes, learn
+from .._inputs.hashing import Hashes
 from .._inputs.indexing import count_rows, take_rows
 from .._inputs.labels import check_weights, known_labels
 from .._inputs.ranking import describe_backwards, find_backwards
@@ -24,6 +27,9 @@ from .._inputs.scores import ScoreKind
 from .._inputs.unseen import Unseen
 from .._model_base import AttributeCalibrator, fitted_attributes
 from .intervals import Predictions
+
+Given: TypeAlias = tuple[Any, Any, Any, Any]
+"""Attributes, or None, labels, scores and weights, or None, of some rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,37 +97,112 @@ def check_rows(calibrator: Any, X: Any, y: Any, scores: Any, sample_weight: Any)
     """Check the arguments of a report, and ask the calibrator for probabilities."""
     is_model = isinstance(calibrator, CalibratedClassifierBase)
     _check_arguments(calibrator, is_model, scores)
-    of, n_rows = ("y", count_rows(y, "y")) if X is None else ("X", count_rows(X, "X"))
-    if n_rows == 0:
-        raise ValueError(f"{of} has 0 rows; a report needs rows of at least two classes")
-    if count_rows(y, "y") != n_rows:
-        raise ValueError(f"y has {count_rows(y, 'y')} labels, but X has {n_rows} rows")
-    weights = check_weights(sample_weight, n_rows, of)
-    keep = None if weights is None or weights.all() else weights > 0
-    if not is_model:
-        scores = calibrator.read_scores(scores, n_rows, keep, of)
-    if keep is not None and weights is not None:
-        kept = np.flatnonzero(keep)
-        X, y, weights = None if X is None else take_rows(X, kept), take_rows(y, kept), weights[kept]
-    truth = known_labels(y, calibrator.classes_, count_rows(y, "y"))
-    labels = truth.argmax(axis=1)
-    if (labels == labels[0]).all():
-        only = calibrator.classes_.tolist()[labels[0]]
-        raise ValueError(
-            f"y contains one class only, {only!r}; a report needs rows of at least two classes"
-        )
+    kept = _Kept.of(calibrator, X, y, scores, sample_weight)
+    _check_classes(kept.truth, calibrator.classes_)
     if is_model:
-        read = _read_model(calibrator, X, labels)
+        read = _read_model(calibrator, kept.X, kept.labels)
     else:
-        read = _read_scores(calibrator, X, labels, scores)
+        read, hashes = _read_scores(calibrator, kept)
+        read = replace(read, overlap=calibrator.fingerprint_.overlap(hashes))
+        read.unseen.warn()
+    return _make_rows(calibrator, read, kept.truth, kept.weights)
+
+
+def check_parts(calibrator: Any, parts: Iterable[Given], path: Path) -> Rows:
+    """Check rows that come in parts, and ask the calibrator, which is no model, for probabilities.
+
+    Their encoded attributes are written to a file, and mapped into memory.
+    """
+    check_is_fitted(calibrator)
+    found: list[tuple[_Read, Floats, Floats]] = []
+    hashes, unseen = [], Unseen()
+    with path.open("wb") as file:
+        for X, y, scores, weights in parts:
+            if weights is not None and not weights.any():
+                continue  # rows that count for nothing
+            kept = _Kept.of(calibrator, X, y, scores, weights)
+            read, some = _read_scores(calibrator, kept)
+            hashes.append(some)
+            unseen.update(read.unseen)
+            if read.matrix is not None:
+                file.write(np.ascontiguousarray(read.matrix).tobytes())
+            found.append((replace(read, matrix=None), kept.truth, kept.weights))
+    if not found:
+        raise ValueError("the weights of all rows are 0; a report needs rows that count")
+    reads, truth, weight = zip(*found, strict=True)
+    _check_classes(np.concatenate(truth), calibrator.classes_)
+    unseen.warn()
+    whole = replace(
+        reads[0],
+        before=np.concatenate([read.before for read in reads]),
+        after=np.concatenate([read.after for read in reads]),
+        matrix=_map_matrix(path, reads[0].attributes),
+        unseen=unseen,
+        overlap=calibrator.fingerprint_.overlap(np.concatenate(hashes)),
+    )
+    return _make_rows(calibrator, whole, np.concatenate(truth), np.concatenate(weight))
+
+
+def _map_matrix(path: Path, attributes: Attributes | None) -> Floats | None:
+    if attributes is None:
+        return None
+    return np.memmap(path, np.float64, mode="r").reshape(-1, len(attributes.columns))
+
+
+@dataclass(frozen=True, eq=False)
+class _Kept:
+    """The rows of positive weight."""
+
+    X: Any
+    truth: Floats
+    weights: Floats
+    scores: Any
+    """Read, unless they are those of a model."""
+
+    @classmethod
+    def of(cls, calibrator: Any, X: Any, y: Any, scores: Any, sample_weight: Any) -> _Kept:
+        """Check some rows."""
+        of, n_rows = ("y", count_rows(y, "y")) if X is None else ("X", count_rows(X, "X"))
+        if n_rows == 0:
+            raise ValueError(f"{of} has 0 rows; a report needs rows of at least two classes")
+        if count_rows(y, "y") != n_rows:
+            raise ValueError(f"y has {count_rows(y, 'y')} labels, but X has {n_rows} rows")
+        weights = check_weights(sample_weight, n_rows, of)
+        keep = None if weights is None or weights.all() else weights > 0
+        if not isinstance(calibrator, CalibratedClassifierBase):
+            scores = calibrator.read_scores(scores, n_rows, keep, of)
+        if keep is not None and weights is not None:
+            kept = np.flatnonzero(keep)
+            X = None if X is None else take_rows(X, kept)
+            y, weights = take_rows(y, kept), weights[kept]
+        truth = known_labels(y, calibrator.classes_, count_rows(y, "y"))
+        return cls(X, truth, np.ones(len(truth)) if weights is None else weights, scores)
+
+    @property
+    def labels(self) -> npt.NDArray[np.intp]:
+        """The index of the true class of each row."""
+        return np.asarray(self.truth.argmax(axis=1))
+
+
+def _make_rows(calibrator: Any, read: _Read, truth: Floats, weights: Floats) -> Rows:
+    is_model = isinstance(calibrator, CalibratedClassifierBase)
     return Rows(
         calibrator=calibrator.calibrator_ if is_model else calibrator,
         is_model=is_model,
         classes=[short(label) for label in calibrator.classes_.tolist()],
         truth=truth,
-        weights=np.ones(len(truth)) if weights is None else weights,
+        weights=weights,
         **vars(read),
     )
+
+
+def _check_classes(truth: Floats, classes: npt.NDArray[Any]) -> None:
+    present = truth.any(axis=0)
+    if np.count_nonzero(present) == 1:
+        only = classes.tolist()[int(present.argmax())]
+        raise ValueError(
+            f"y contains one class only, {only!r}; a report needs rows of at least two classes"
+        )
 
 
 def _check_arguments(calibrator: Any, is_model: bool, scores: Any) -> None:
@@ -155,15 +236,16 @@ def _read_model(model: CalibratedClassifierBase, X: Any, labels: npt.NDArray[np.
     return _Read(*before_and_after(model, X), known, matrix, unreadable, unseen, overlap)
 
 
-def _read_scores(calibrator: Any, X: Any, labels: npt.NDArray[np.intp], scores: Floats) -> _Read:
-    after = calibrator.calibrate_scores(X, scores)
+def _read_scores(calibrator: Any, kept: _Kept) -> tuple[_Read, Hashes]:
+    """Ask a calibrator for probabilities; return also the hashes of the rows."""
+    after = calibrator.calibrate_scores(kept.X, kept.scores)
     kind = ScoreKind(len(calibrator.classes_), calibrator.score_type_)
-    known, matrix, unreadable, unseen = _read_attributes(calibrator, X)
-    unseen.warn()
+    known, matrix, unreadable, unseen = _read_attributes(calibrator, kept.X)
     used = matrix if isinstance(calibrator, AttributeCalibrator) else None
-    overlap = calibrator.fingerprint_.overlap(calibration_hashes(used, labels, scores, kind))
-    before = kind.uncalibrated(scores)
-    return _Read(before, after, kind.score_type, known, matrix, unreadable, unseen, overlap)
+    hashes = calibration_hashes(used, kept.labels, kept.scores, kind)
+    before = kind.uncalibrated(kept.scores)
+    read = _Read(before, after, kind.score_type, known, matrix, unreadable, unseen, None)
+    return read, hashes
 
 
 def _read_attributes(

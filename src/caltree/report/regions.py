@@ -61,7 +61,9 @@ def _nodes(formulas: Formulas, rows: Rows, max_regions: int) -> list[dict[str, A
     tree = formulas.tree
     leaf = tree.apply(rows.matrix)[:, 0]
     counts = tree.sum_over_leaves(np.bincount(leaf, rows.weights, tree.n_nodes))
-    outline = Outline.of(tree, np.asarray(np.isnan(rows.matrix).any(axis=0)))
+    # A column at a time: the matrix may be in a file.
+    has_missing = np.array([np.isnan(column).any() for column in rows.matrix.T])
+    outline = Outline.of(tree, has_missing)
     divided = _nodes_to_divide(outline, counts, max_regions)
     n_leaves = tree.sum_over_leaves(tree.attribute < 0)
     order, spans = _sort_by_region(outline, leaf, divided)
