@@ -137,7 +137,7 @@ class GrownBoosting:
             ]
             found.append(np.concatenate(parts))
         rows = np.concatenate([test for _, test in self.folds])
-        return Candidates((GLOBAL, BOOSTED), np.array(found), rows)
+        return Candidates((GLOBAL, BOOSTED), found, rows)
 
     def model(self, weights: Floats) -> BoostedModel:
         """Average the curve and the trees by weights of the candidates."""
