@@ -199,7 +199,7 @@ class CalibrationForest(AttributeCalibrator):
 
 def forest_settings(forest: CalibrationForest, dataset: Dataset) -> ForestSettings:
     """Return how a forest of such parameters is grown on some rows."""
-    n_attributes, n_scores = dataset.matrix.shape[1], dataset.n_plain_scores
+    n_attributes, n_scores = dataset.matrix.shape[1], dataset.n_split_scores
     halves = random_generator(forest.random_state).randint(0, 2**31, (forest.n_estimators, 2))
     high, low = halves.astype(np.int64).T
     return ForestSettings(

@@ -55,6 +55,11 @@ REFITS = True
 """Whether trees are then grown once more, on all rows, with so many more rounds."""
 ROUNDS_OF_REFIT = 1.25
 
+FEW_SCORES = 30
+"""Of more scores, trees tell rows apart by the highest values alone; see `score_floors`."""
+SHARES_OF_A_CLASS = 20.0
+"""The highest values are those of so many times as many rows as a class has in the mean."""
+
 _LARGEST_MEAN = 1e6
 _SMALLEST_SHARE = 1e-6
 
@@ -228,7 +233,7 @@ class _Booster:
         """All rows in the bins of LightGBM: attributes, and the scores without their bends."""
         data = self._data
         return self._lightgbm.Dataset(
-            columns_of(data),
+            columns_of(data, score_floors(data)),
             label=data.labels,
             weight=None if data.weights is None else moderate(data.weights, data.weights.mean()),
             categorical_feature=nominal_columns(data.attributes),
@@ -307,9 +312,24 @@ class _Booster:
         return read_trees(text, self._data.attributes, self._data.n_states)
 
 
-def columns_of(dataset: Dataset) -> Floats:
+def columns_of(dataset: Dataset, floors: Floats | None) -> Floats:
     """Return the columns that trees split on: attributes, and the scores without their bends."""
-    return np.hstack([dataset.matrix, dataset.scores[:, : dataset.n_plain_scores]])
+    scores = dataset.scores[:, : dataset.n_plain_scores]
+    return np.hstack([dataset.matrix, scores if floors is None else np.maximum(scores, floors)])
+
+
+def score_floors(dataset: Dataset) -> Floats | None:
+    """Return what each score is raised to where it is lower; None if there are few scores.
+
+    Where classes are many, most rows are out of the question for each of them. LightGBM skips the
+    rows of the most frequent value, so that all scores together take it as long as a few, however
+    many classes there are. No split is below the floor: it holds for scores that are not raised.
+    """
+    if dataset.n_plain_scores <= FEW_SCORES:
+        return None
+    share = min(1.0, SHARES_OF_A_CLASS / dataset.n_classes)
+    floors = np.quantile(dataset.scores[:, : dataset.n_plain_scores], 1.0 - share, axis=0)
+    return np.asarray(floors)
 
 
 def nominal_columns(attributes: Attributes) -> list[int]:
