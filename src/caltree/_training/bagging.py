@@ -24,7 +24,7 @@ from .settings import AVERAGING, GROWING, JUDGING, depth_limit
 
 # The numbers of rows below which a node may be left whole; the first leaves the root.
 SIZES = np.array([np.inf, 960.0, 240.0, 60.0, 16.0, 4.0])
-# A node with fewer rows for each class has too little to say about them, and parameters of all.
+# A node with fewer rows for each class says little about most of them, and has parameters for all.
 _FEWEST_ROWS_A_CLASS = 1 / 8
 # Every other tree may split on the scores, too.
 _KINDS = ("", ", splits on scores too")
@@ -64,7 +64,8 @@ def sizes_for(dataset: Dataset) -> Floats:
     The parameters of all nodes of a tree are then in proportion to its rows, not to these times the
     classes.
     """
-    return SIZES[SIZES >= _FEWEST_ROWS_A_CLASS * dataset.n_classes]
+    smallest = _FEWEST_ROWS_A_CLASS * dataset.n_classes
+    return SIZES[smallest <= SIZES]
 
 
 def fit_forest(dataset: Dataset, settings: ForestSettings, n_jobs: int | None) -> FittedForest:

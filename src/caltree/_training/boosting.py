@@ -13,11 +13,11 @@ import numpy as np
 from .._fitted.boosted import BoostedModel, one_leaf
 from .._fitted.selection import BOOSTED, GLOBAL, Selection
 from .._inputs.arrays import Floats
-from .._inputs.attributes import Attributes
 from .._inputs.folds import Fold, Rows, make_folds, random_generator
 from .._inputs.scores import is_offset
 from .._running import progress
 from .._running.threads import count_threads
+from .boosting_columns import columns_of, nominal_columns, score_floors
 from .candidates import Candidates
 from .curves import fit_correction
 from .dataset import Dataset
@@ -54,11 +54,6 @@ MANY_ROWS = 50_000
 REFITS = True
 """Whether trees are then grown once more, on all rows, with so many more rounds."""
 ROUNDS_OF_REFIT = 1.25
-
-FEW_SCORES = 30
-"""Of more scores, trees tell rows apart by the highest values alone; see `score_floors`."""
-SHARES_OF_A_CLASS = 20.0
-"""The highest values are those of so many times as many rows as a class has in the mean."""
 
 _LARGEST_MEAN = 1e6
 _SMALLEST_SHARE = 1e-6
@@ -310,32 +305,6 @@ class _Booster:
     def _read(self, booster: Any, rounds: int) -> TreeArrays:
         text = booster.model_to_string(num_iteration=rounds)
         return read_trees(text, self._data.attributes, self._data.n_states)
-
-
-def columns_of(dataset: Dataset, floors: Floats | None) -> Floats:
-    """Return the columns that trees split on: attributes, and the scores without their bends."""
-    scores = dataset.scores[:, : dataset.n_plain_scores]
-    return np.hstack([dataset.matrix, scores if floors is None else np.maximum(scores, floors)])
-
-
-def score_floors(dataset: Dataset) -> Floats | None:
-    """Return what each score is raised to where it is lower; None if there are few scores.
-
-    Where classes are many, most rows are out of the question for each of them. LightGBM skips the
-    rows of the most frequent value, so that all scores together take it as long as a few, however
-    many classes there are. No split is below the floor: it holds for scores that are not raised.
-    """
-    if dataset.n_plain_scores <= FEW_SCORES:
-        return None
-    share = min(1.0, SHARES_OF_A_CLASS / dataset.n_classes)
-    floors = np.quantile(dataset.scores[:, : dataset.n_plain_scores], 1.0 - share, axis=0)
-    return np.asarray(floors)
-
-
-def nominal_columns(attributes: Attributes) -> list[int]:
-    """Return the columns whose numbers are codes of categories."""
-    found: list[int] = np.flatnonzero(attributes.n_categories > 0).tolist()
-    return found
 
 
 def start_log_odds(dataset: Dataset, curve: Floats, start: float) -> Floats:

@@ -154,7 +154,7 @@ class ShrunkenTraining {
         return std::span(columns_).first(training_.data().columns.columns.size());
     }
 
-    // Attributes, then some of the scores; empty if these are all or none, and copies are not needed.
+    // Attributes, then some of the scores; empty if these are all or none, which needs no copies.
     std::vector<BinnedColumn> with_some_scores(const std::vector<std::size_t>& scores) const {
         const std::span<const BinnedColumn> first = attributes();
         if (scores.empty() || first.size() + scores.size() == columns_.size()) return {};
