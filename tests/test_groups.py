@@ -120,16 +120,16 @@ def test_a_tree_of_a_forest_has_all_rows_of_a_group_or_none():
     sizes = np.array([np.inf, 4.0])
     n_out = []
     for seed in range(20):
-        out_of_bag = training.bagged(seed, False, 0.05, sizes, 2.0, 100, 3, groups)[2]
+        out_of_bag = training.bagged(seed, 0, 0.05, sizes, 2.0, 100, 3, groups)[2]
         outside = set(groups[out_of_bag])
         assert len(out_of_bag) == 8 * len(outside)
         n_out.append(len(outside))
     # 30 groups are drawn with replacement, so that about 30 / e of them are not.
     assert 9 < np.mean(n_out) < 13
     with pytest.raises(ValueError, match="one group a row"):
-        training.bagged(0, False, 0.05, sizes, 2.0, 100, 3, groups[:-1])
+        training.bagged(0, 0, 0.05, sizes, 2.0, 100, 3, groups[:-1])
     with pytest.raises(ValueError, match="groups are numbered from 0 on"):
-        training.bagged(0, False, 0.05, sizes, 2.0, 100, 3, groups + np.uint32(400))
+        training.bagged(0, 0, 0.05, sizes, 2.0, 100, 3, groups + np.uint32(400))
 
 
 @pytest.mark.parametrize("calibrator", KINDS, ids=named)

@@ -113,7 +113,7 @@ class ShrunkenTraining:
     def bagged(
         self,
         seed: int,
-        splits_on_scores: bool,
+        n_split_scores: int,
         penalty: float,
         sizes: Floats,
         min_samples_leaf: float,

@@ -399,23 +399,28 @@ def test_trees_of_a_forest():
     @given(
         cases(largest=80),
         limits,
-        st.booleans(),
+        st.integers(0, 3),
         st.integers(1, 3),
         st.integers(0, 2**62),
         st.none() | st.integers(2, 8),
     )
-    def check(case, limits, on_scores, max_features, seed, n_groups):
+    def check(case, limits, n_split_scores, max_features, seed, n_groups):
         groups = None
         if n_groups is not None:
             groups = np.arange(len(case.y), dtype=np.uint32) % min(n_groups, len(case.y))
         depth = NO_LIMIT if limits.max_depth is None else limits.max_depth
         leaf = limits.min_samples_leaf
         structure, models, out_of_bag, predictions = case.shrunken().bagged(
-            seed, on_scores, limits.penalty, sizes, leaf, depth, max_features, groups
+            seed, n_split_scores, limits.penalty, sizes, leaf, depth, max_features, groups
         )
         arrays = finished(structure, models)
         limits = spec.Settings(limits.penalty, sizes[-1], leaf, limits.max_depth, max_features)
-        root, drawn = spec.grow_bagged(case.sample(with_scores=on_scores), limits, seed, groups)
+        sample = case.sample(with_scores=True)
+        n_scores = len(sample.columns) - case.X.shape[1]
+        root, drawn = spec.grow_bagged(
+            sample, limits, seed, groups, n_scores=n_scores, n_split_scores=n_split_scores
+        )
+        outcomes["some scores"] += int(0 < n_split_scores < n_scores)
         assert np.array_equal(out_of_bag, np.flatnonzero(drawn.weights == 0))
         same = agree(drawn, arrays, root, limits, gains=False)
         outcomes["the same" if same else "a tie"] += 1
@@ -434,4 +439,5 @@ def test_trees_of_a_forest():
         np.testing.assert_allclose(np.sort(core_gains), np.sort(gains), rtol=0, atol=1e-4)
 
     check()
-    assert outcomes["the same"] > 15 * outcomes["a tie"] and outcomes["on scores"] > 10
+    assert outcomes["the same"] > 15 * outcomes["a tie"]
+    assert outcomes["on scores"] > 10 and outcomes["some scores"] > 10

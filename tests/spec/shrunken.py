@@ -607,11 +607,18 @@ def drawn_attributes(
 
 
 def grow_bagged(
-    sample: Sample, settings: Settings, seed: int, groups: Rows | None = None
+    sample: Sample,
+    settings: Settings,
+    seed: int,
+    groups: Rows | None = None,
+    *,
+    n_scores: int = 0,
+    n_split_scores: int = 0,
 ) -> tuple[Node, Sample]:
     """A tree on rows that were drawn, and the sample in which the others have weight 0.
 
-    With groups, which are numbered, whole groups are drawn.
+    With groups, which are numbered, whole groups are drawn. The last columns are scores: the tree
+    looks at some of them, which are drawn, too.
     """
     random = SplitMix(seed)
     if groups is None:
@@ -620,7 +627,16 @@ def grow_bagged(
         times = draw_rows(int(groups.max()) + 1, random)[groups]
     drawn = replace(sample, weights=sample.weights * times)
     settings = replace(settings, cost_of_a_category=COST_OF_A_BAGGED_CATEGORY)
-    return grow(drawn, np.flatnonzero(times), settings, SplitMix(random.next())), drawn
+    of_growth = SplitMix(random.next())
+    n_attributes = len(sample.columns) - n_scores
+    scores = sorted(drawn_attributes(n_scores, n_split_scores, random))
+    seen = [*range(n_attributes), *(n_attributes + score for score in scores)]
+    some = replace(drawn, columns=[sample.columns[column] for column in seen])
+    root = grow(some, np.flatnonzero(times), settings, of_growth)
+    for node in root.walk():
+        if node.split is not None:
+            node.split = replace(node.split, attribute=seen[node.split.attribute])
+    return root, drawn
 
 
 def held_out_gains(node: Node, sample: Sample, rows: Rows, weights: Floats) -> list[float]:

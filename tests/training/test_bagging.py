@@ -47,7 +47,7 @@ def fit(monkeypatch):
     def fit(dataset, predictions, settings=None):
         settings = make_settings() if settings is None else settings
         training = _core.ShrunkenTraining(dataset.core, dataset.offset, 255, False)
-        structure, models, *_ = training.bagged(0, False, 0.05, SIZES, 2.0, 0, 2)
+        structure, models, *_ = training.bagged(0, 0, 0.05, SIZES, 2.0, 0, 2)
         trees = [(structure, models, rows, predicted) for rows, predicted in predictions]
         monkeypatch.setattr(bagging, "_grow_trees", lambda *_: (tree for tree in trees))
         return fit_forest(dataset, settings, None)

@@ -24,6 +24,8 @@ from .settings import AVERAGING, GROWING, JUDGING, depth_limit
 
 # The numbers of rows below which a node may be left whole; the first leaves the root.
 SIZES = np.array([np.inf, 960.0, 240.0, 60.0, 16.0, 4.0])
+# A node with fewer rows for each class says little about most of them, and has parameters for all.
+_FEWEST_ROWS_A_CLASS = 1 / 8
 # Every other tree may split on the scores, too.
 _KINDS = ("", ", splits on scores too")
 
@@ -56,6 +58,16 @@ class FittedForest:
     """None if every row was seen by all trees of a kind, so that nothing could be chosen."""
 
 
+def sizes_for(dataset: Dataset) -> Floats:
+    """Return the sizes at which trees are read: none that is small for so many classes.
+
+    The parameters of all nodes of a tree are then in proportion to its rows, not to these times the
+    classes.
+    """
+    smallest = _FEWEST_ROWS_A_CLASS * dataset.n_classes
+    return SIZES[smallest <= SIZES]
+
+
 def fit_forest(dataset: Dataset, settings: ForestSettings, n_jobs: int | None) -> FittedForest:
     """Grow trees on bootstrap samples, and weight their sizes by their out-of-bag rows.
 
@@ -82,14 +94,15 @@ class GrownForest:
     @property
     def n_candidates(self) -> int:
         """Number of sizes of both kinds."""
-        return len(_KINDS) * len(SIZES)
+        return len(_KINDS) * len(sizes_for(self.dataset))
 
     def model(self, weights: Floats) -> FittedModel:
         """Average the trees by weights of the candidates; without any weight, roots are left."""
         n_trees = np.array([(len(self.trees) + 1) // 2, len(self.trees) // 2])
-        per_tree = weights.reshape(len(_KINDS), len(SIZES)) / np.maximum(n_trees, 1)[:, np.newaxis]
+        sizes = sizes_for(self.dataset)
+        per_tree = weights.reshape(len(_KINDS), len(sizes)) / np.maximum(n_trees, 1)[:, np.newaxis]
         finished = [
-            _core.collapse_tree(*tree, _core.row_counts(tree[0]), SIZES, per_tree[number % 2])
+            _core.collapse_tree(*tree, _core.row_counts(tree[0]), sizes, per_tree[number % 2])
             for number, tree in enumerate(self.trees)
         ]
         return self.dataset.model(finished)
@@ -121,14 +134,15 @@ def _grow_trees(
     dataset: Dataset, settings: ForestSettings, n_jobs: int | None
 ) -> Generator[_Bagged]:
     training = _core.ShrunkenTraining(dataset.core, dataset.offset, settings.max_bins, False)
+    sizes = sizes_for(dataset)
 
     def grow(numbered: tuple[int, int]) -> _Bagged:
         number, seed = numbered
         return training.bagged(
             int(seed),
-            number % 2 == 1,
+            dataset.n_split_scores if number % 2 == 1 else 0,
             settings.l2_regularization,
-            SIZES,
+            sizes,
             settings.min_samples_leaf,
             depth_limit(settings.max_depth),
             settings.max_features[number % 2],
@@ -143,7 +157,8 @@ class _OutOfBagSums:
 
     def __init__(self, dataset: Dataset) -> None:
         n_rows = len(dataset.labels)
-        self._sums = np.zeros((len(_KINDS), len(SIZES), n_rows, dataset.n_states))
+        self._sizes = sizes_for(dataset)
+        self._sums = np.zeros((len(_KINDS), len(self._sizes), n_rows, dataset.n_states))
         self._counts = np.zeros((len(_KINDS), n_rows))
 
     def add(self, kind: int, rows: npt.NDArray[np.uint32], predictions: Floats) -> None:
@@ -158,11 +173,11 @@ class _OutOfBagSums:
             return None
         names, found = [], []
         for kind, suffix in enumerate(_KINDS):
-            for size, rows in enumerate(SIZES):
+            for size, rows in enumerate(self._sizes):
                 mean = self._sums[kind, size][seen] / self._counts[kind][seen][:, np.newaxis]
                 names.append(_size_name(rows) + suffix)
                 found.append(np.hstack([1.0 - mean, mean]) if mean.shape[1] == 1 else mean)
-        return Candidates(tuple(names), np.array(found), seen.astype(np.uint32))
+        return Candidates(tuple(names), found, seen.astype(np.uint32))
 
 
 def _choose_weights(
@@ -171,7 +186,7 @@ def _choose_weights(
     """Return the weights of the sizes, and why."""
     if candidates is None:
         # Too few rows to judge by: uncalibrated if that is allowed, otherwise the roots.
-        roots = np.zeros((len(_KINDS), len(SIZES)))
+        roots = np.zeros((len(_KINDS), len(sizes_for(dataset))))
         if not settings.do_no_harm or dataset.uncalibrated is None:
             roots[:, 0] = 1.0 / len(_KINDS)
         return roots.ravel(), None

@@ -13,11 +13,11 @@ import numpy as np
 from .._fitted.boosted import BoostedModel, one_leaf
 from .._fitted.selection import BOOSTED, GLOBAL, Selection
 from .._inputs.arrays import Floats
-from .._inputs.attributes import Attributes
 from .._inputs.folds import Fold, Rows, make_folds, random_generator
 from .._inputs.scores import is_offset
 from .._running import progress
 from .._running.threads import count_threads
+from .boosting_columns import columns_of, nominal_columns, score_floors
 from .candidates import Candidates
 from .curves import fit_correction
 from .dataset import Dataset
@@ -137,7 +137,7 @@ class GrownBoosting:
             ]
             found.append(np.concatenate(parts))
         rows = np.concatenate([test for _, test in self.folds])
-        return Candidates((GLOBAL, BOOSTED), np.array(found), rows)
+        return Candidates((GLOBAL, BOOSTED), found, rows)
 
     def model(self, weights: Floats) -> BoostedModel:
         """Average the curve and the trees by weights of the candidates."""
@@ -228,7 +228,7 @@ class _Booster:
         """All rows in the bins of LightGBM: attributes, and the scores without their bends."""
         data = self._data
         return self._lightgbm.Dataset(
-            columns_of(data),
+            columns_of(data, score_floors(data)),
             label=data.labels,
             weight=None if data.weights is None else moderate(data.weights, data.weights.mean()),
             categorical_feature=nominal_columns(data.attributes),
@@ -305,17 +305,6 @@ class _Booster:
     def _read(self, booster: Any, rounds: int) -> TreeArrays:
         text = booster.model_to_string(num_iteration=rounds)
         return read_trees(text, self._data.attributes, self._data.n_states)
-
-
-def columns_of(dataset: Dataset) -> Floats:
-    """Return the columns that trees split on: attributes, and the scores without their bends."""
-    return np.hstack([dataset.matrix, dataset.scores[:, : dataset.n_plain_scores]])
-
-
-def nominal_columns(attributes: Attributes) -> list[int]:
-    """Return the columns whose numbers are codes of categories."""
-    found: list[int] = np.flatnonzero(attributes.n_categories > 0).tolist()
-    return found
 
 
 def start_log_odds(dataset: Dataset, curve: Floats, start: float) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,8 +19,8 @@ class Candidates:
     """Several predictions of the same rows, by their names."""
 
     names: tuple[str, ...]
-    probabilities: Floats
-    """Candidates x rows x classes."""
+    probabilities: Sequence[Floats]
+    """Of every candidate, rows x classes."""
     rows: Rows
     """The numbers of the rows."""
 
@@ -29,8 +30,9 @@ class Candidates:
     def beside(self, others: Candidates) -> Candidates:
         """Put further candidates behind these, for the rows that both predict."""
         rows, of_own, of_others = np.intersect1d(self.rows, others.rows, return_indices=True)
-        own, further = self.probabilities[:, of_own], others.probabilities[:, of_others]
-        return Candidates(self.names + others.names, np.concatenate([own, further]), rows)
+        own = [p[of_own] for p in self.probabilities]
+        further = [p[of_others] for p in others.probabilities]
+        return Candidates(self.names + others.names, own + further, rows)
 
     def held_out(self, dataset: Dataset, scoring: str, do_no_harm: bool) -> HeldOutRows:
         """Judge them by the labels; uncalibrated probabilities come first, if they may be left."""
@@ -49,6 +51,6 @@ class Candidates:
         return replace(
             found,
             names=(UNCALIBRATED, *self.names),
-            probabilities=np.concatenate([known[rows][np.newaxis], self.probabilities]),
+            probabilities=[known[rows], *self.probabilities],
             has_uncalibrated=True,
         )

@@ -18,6 +18,9 @@ from .._inputs.scores import ScoreKind
 
 # The work of a node model grows with the square of the scores each log-odds sees.
 _MOST_SEEN_SCORES = 30
+# The work of a split grows with the classes times the columns that it looks at: of more scores than
+# this, a tree draws a few.
+_MOST_SPLIT_SCORES, _DRAWN_SCORES = 30, 10
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,12 @@ class Dataset:
         """Number of scores without those that bend them, which trees do not split on."""
         n_scores = int(self.scores.shape[1])
         return n_scores // 2 if self.n_classes == 2 else n_scores
+
+    @property
+    def n_split_scores(self) -> int:
+        """Number of scores that a tree looks at if it may split on scores: a few, if many."""
+        n_scores = self.n_plain_scores
+        return n_scores if n_scores <= _MOST_SPLIT_SCORES else _DRAWN_SCORES
 
     @property
     def sees_all_scores(self) -> bool:

@@ -96,19 +96,17 @@ class TreesOnRows:
         known = data.uncalibrated if uncalibrated else None
         has_uncalibrated = known is not None
         names = (UNCALIBRATED, *levels.names) if has_uncalibrated else levels.names
-        probabilities = np.empty((len(names), len(rows), data.n_classes))
-        if known is not None:
-            probabilities[0] = known[rows]
+        of_levels = [np.empty((len(rows), data.n_classes)) for _ in levels.names]
         begin = 0
         for tree, (_, test) in zip(self.of_folds, self.folds, strict=True):
             predict = _predictor_of(data, test)
-            for k, only in enumerate(np.eye(len(levels)), start=int(has_uncalibrated)):
+            for only, probabilities in zip(np.eye(len(levels)), of_levels, strict=True):
                 finished = levels.collapse(tree, only)
-                probabilities[k, begin : begin + len(test)] = predict(data.model([finished]))
+                probabilities[begin : begin + len(test)] = predict(data.model([finished]))
             begin += len(test)
         return HeldOutRows(
             names=names,
-            probabilities=probabilities,
+            probabilities=of_levels if known is None else [known[rows], *of_levels],
             labels=data.labels[rows],
             weights=None if data.weights is None else data.weights[rows],
             scoring=self.scoring,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -13,7 +13,10 @@ import numpy.typing as npt
 
 from .._inputs.arrays import Floats, Labels
 from .._inputs.groups import GroupNumbers
-from .losses import SMALLEST_PROBABILITY, mean_loss, row_losses, standard_errors
+from .losses import SMALLEST_PROBABILITY, log_losses, mean_loss, row_losses, standard_errors
+
+# So many numbers of each candidate are worked on at a time: memory shall not be needed twice.
+_BLOCK = 2**21
 
 Comparison: TypeAlias = tuple[Floats, Floats, str]
 """Two mixtures and a scoring: the arguments of `HeldOut.excess`."""
@@ -78,8 +81,8 @@ class HeldOutRows(HeldOut):
     """Candidates whose probabilities are all in memory."""
 
     names: tuple[str, ...]
-    probabilities: Floats
-    """Candidates x rows x classes."""
+    probabilities: Sequence[Floats]
+    """Of every candidate, rows x classes."""
     labels: Labels
     weights: Floats | None
     scoring: str
@@ -87,11 +90,10 @@ class HeldOutRows(HeldOut):
     groups: GroupNumbers | None = None
 
     def loss(self, weights: Floats) -> float:
-        losses = row_losses(self._mix(weights), self.labels, self.scoring)
-        return mean_loss(losses, self.weights, self.scoring)
+        return mean_loss(self._losses(weights, self.scoring), self.weights, self.scoring)
 
     def excess(self, worse: Floats, better: Floats, scoring: str) -> float:
-        higher, lower = (row_losses(self._mix(w), self.labels, scoring) for w in (worse, better))
+        higher, lower = (self._losses(weights, scoring) for weights in (worse, better))
         return standard_errors(higher, lower, self.weights, self.groups)
 
     def mistakes(self) -> float:
@@ -99,18 +101,23 @@ class HeldOutRows(HeldOut):
         return float(wrong.sum() if self.weights is None else self.weights[wrong].sum())
 
     def are_equal(self, first: int, second: int) -> bool:
-        return np.array_equal(self.probabilities[first], self.probabilities[second])
+        one, other = self.probabilities[first], self.probabilities[second]
+        return all(np.array_equal(one[rows], other[rows]) for rows in self._blocks())
 
     def products(self) -> tuple[Floats, Floats]:
         return self._products
 
     @cached_property
     def _products(self) -> tuple[Floats, Floats]:
-        n_candidates, _, n_classes = self.probabilities.shape
-        root = np.sqrt(self._row_shares)[:, np.newaxis]
-        columns = (self.probabilities * root).reshape(n_candidates, -1)
-        labels = (np.eye(n_classes)[self.labels] * root).ravel()
-        return columns @ columns.T, columns @ labels
+        n_candidates, n_classes = len(self), self.probabilities[0].shape[1]
+        products, aims = np.zeros((n_candidates, n_candidates)), np.zeros(n_candidates)
+        for rows in self._blocks():
+            root = np.sqrt(self._row_shares[rows])[:, np.newaxis]
+            columns = np.array([(p[rows] * root).ravel() for p in self.probabilities])
+            labels = (np.eye(n_classes)[self.labels[rows]] * root).ravel()
+            products += columns @ columns.T
+            aims += columns @ labels
+        return products, aims
 
     def likelihood_ratios(self, weights: Floats) -> tuple[Floats, Floats]:
         mixture = np.maximum(weights @ self._likelihoods, SMALLEST_PROBABILITY)
@@ -120,7 +127,8 @@ class HeldOutRows(HeldOut):
     @cached_property
     def _likelihoods(self) -> Floats:
         """The probability that each candidate gives to the class of every row."""
-        return self.probabilities[:, np.arange(len(self.labels)), self.labels]
+        every = np.arange(len(self.labels))
+        return np.stack([p[every, self.labels] for p in self.probabilities], axis=1).T
 
     @cached_property
     def _row_shares(self) -> Floats:
@@ -128,16 +136,29 @@ class HeldOutRows(HeldOut):
             return np.full(len(self.labels), 1.0 / len(self.labels))
         return np.asarray(self.weights / self.weights.sum())
 
-    def _mix(self, weights: Floats) -> Floats:
-        return mix(weights, self.probabilities)
+    def _losses(self, weights: Floats, scoring: str) -> Floats:
+        """Return the loss of every row."""
+        if scoring == "log_loss":
+            return log_losses(mix(weights, self._likelihoods))
+        found = np.empty(len(self.labels))
+        for rows in self._blocks():
+            mixture = mix(weights, [p[rows] for p in self.probabilities])
+            found[rows] = row_losses(mixture, self.labels[rows], scoring)
+        return found
+
+    def _blocks(self) -> Iterator[slice]:
+        """Return the rows in blocks: the more classes there are, the fewer rows are in each."""
+        size = max(1, _BLOCK // self.probabilities[0].shape[1])
+        for begin in range(0, len(self.labels), size):
+            yield slice(begin, begin + size)
 
 
-def mix(weights: Floats, values: npt.NDArray[Any]) -> Floats:
+def mix(weights: Floats, values: Sequence[npt.NDArray[Any]] | npt.NDArray[Any]) -> Floats:
     """Average values of candidates.
 
     One after the other: a product of matrices may round a row by its place, and takes longer.
     """
-    result = np.zeros(values.shape[1:])
+    result = np.zeros(values[0].shape)
     for weight, value in zip(weights, values, strict=True):
         if weight != 0.0:
             result += weight * value.astype(np.float64, copy=False)

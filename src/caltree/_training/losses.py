@@ -21,11 +21,15 @@ ROUNDING = 1e-12
 def row_losses(probabilities: Floats, labels: npt.NDArray[Any], scoring: str) -> Floats:
     """Return the loss of every row: squared error, mean over classes, or minus log-likelihood."""
     if scoring == "log_loss":
-        likely = probabilities[np.arange(len(labels)), labels]
-        return np.asarray(-np.log(np.maximum(likely, SMALLEST_PROBABILITY)))
+        return log_losses(probabilities[np.arange(len(labels)), labels])
     residuals = probabilities.copy()
     residuals[np.arange(len(labels)), labels] -= 1.0
     return np.asarray(np.mean(residuals**2, axis=1))
+
+
+def log_losses(likely: Floats) -> Floats:
+    """Return the log loss of every row, given the probability of the class that it has."""
+    return np.asarray(-np.log(np.maximum(likely, SMALLEST_PROBABILITY)))
 
 
 def mean_loss(losses: Floats, weights: Floats | None, scoring: str) -> float:

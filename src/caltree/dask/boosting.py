@@ -29,14 +29,8 @@ from .._histogram.prepare import Sample
 from .._inputs.arrays import Floats
 from .._inputs.scores import ScoreKind
 from .._running import progress
-from .._training.boosting import (
-    columns_of,
-    fit_boosting,
-    import_lightgbm,
-    moderate,
-    nominal_columns,
-    start_log_odds,
-)
+from .._training.boosting import fit_boosting, import_lightgbm, moderate, start_log_odds
+from .._training.boosting_columns import columns_of, nominal_columns, score_floors
 from .._training.dataset import Dataset
 from .._training.lightgbm_trees import TreeArrays, read_trees
 from .._training.settings import READING
@@ -226,8 +220,8 @@ class _Rows:
         self, parameters: dict[str, Any], curve: Floats, share: float, rounds: int
     ) -> TreeArrays:
         """Grow trees on all rows by LightGBM, which start from a share of a curve."""
-        attributes, n_states = self.planned[1], len(curve)
-        n_plain = self.dataset().n_plain_scores
+        attributes, n_states, sample = self.planned[1], len(curve), self.dataset()
+        n_columns = sample.matrix.shape[1] + sample.n_plain_scores
         # Each worker has its own threads.
         others = {name: value for name, value in parameters.items() if name != "num_threads"}
         model = import_lightgbm().DaskLGBMClassifier(
@@ -238,7 +232,7 @@ class _Rows:
             # Of a parameter that is LightGBM's own default.
             warnings.filterwarnings("ignore", message="Parameter n_jobs will be ignored")
             model.fit(
-                self._array(columns_of, self.sample.matrix.shape[1] + n_plain),
+                self._array(columns_of, n_columns, floors=score_floors(sample)),
                 self._array(_labels).astype(np.int64),
                 sample_weight=self._weights(),
                 init_score=start[:, 0] if n_states == 1 else start,

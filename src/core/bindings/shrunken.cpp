@@ -88,9 +88,10 @@ class ShrunkenTraining {
     }
 
     // A tree on a bootstrap sample of the rows, or of whole groups of them; the rows it left out,
-    // and what it says about them for each of the sizes.
+    // and what it says about them for each of the sizes. It may split on so many of the scores,
+    // which are drawn for it.
     std::tuple<Structure, FittedNodes, nb::object, nb::object> bagged(
-        std::uint64_t seed, bool splits_on_scores, double penalty, const Array<double>& sizes,
+        std::uint64_t seed, std::size_t n_split_scores, double penalty, const Array<double>& sizes,
         double min_samples_leaf, std::size_t max_depth, std::size_t max_features,
         const std::optional<Array<std::uint32_t>>& groups) const {
         require(sizes.shape(0) > 0 && max_features > 0, "at least one size and attribute");
@@ -118,11 +119,20 @@ class ShrunkenTraining {
             Random random(seed);
             sample = bootstrap(data, random, group_of, n_groups);
             settings.seed = random.next();
-            const auto columns =
-                splits_on_scores ? std::span<const BinnedColumn>(columns_) : attributes();
+            const std::size_t n_attributes = attributes().size();
+            const std::size_t n_scores = columns_.size() - n_attributes;
+            const std::vector<std::size_t> drawn = draw_some(n_scores, n_split_scores, random);
+            const std::vector<BinnedColumn> some = with_some_scores(drawn);
+            const std::span<const BinnedColumn> columns =
+                some.empty() ? std::span(columns_).first(n_attributes + drawn.size()) : some;
             ShrunkenGrower grower(data, columns, regressors_, sample.weights, settings);
             tree = grower.grow(sample.in_bag, sample.out_of_bag);
             judge_splits(tree.structure, tree.nodes);
+            for (std::int32_t& column : tree.structure.attribute) {
+                if (column < static_cast<std::int32_t>(n_attributes)) continue;
+                const std::size_t score = drawn[static_cast<std::size_t>(column) - n_attributes];
+                column = static_cast<std::int32_t>(n_attributes + score);
+            }
         }
         const std::vector<std::size_t> shape{sizes.shape(0), sample.out_of_bag.size(),
                                              regressors_.n_states};
@@ -144,6 +154,15 @@ class ShrunkenTraining {
 
     std::span<const BinnedColumn> attributes() const {
         return std::span(columns_).first(training_.data().columns.columns.size());
+    }
+
+    // Attributes, then some of the scores; empty if these are all or none, which needs no copies.
+    std::vector<BinnedColumn> with_some_scores(const std::vector<std::size_t>& scores) const {
+        const std::span<const BinnedColumn> first = attributes();
+        if (scores.empty() || first.size() + scores.size() == columns_.size()) return {};
+        std::vector<BinnedColumn> result(first.begin(), first.end());
+        for (const std::size_t score : scores) result.push_back(columns_[first.size() + score]);
+        return result;
     }
 
     const Training& training_;
@@ -268,7 +287,7 @@ void caltree::bind_shrunken(nb::module_& m) {
              "rising"_a = false, "share_of_rows"_a = 1.0)
         .def("fit_root", &ShrunkenTraining::fit_root, "penalty"_a, "temperature_only"_a = false,
              "rising"_a = false)
-        .def("bagged", &ShrunkenTraining::bagged, "seed"_a, "splits_on_scores"_a, "penalty"_a,
+        .def("bagged", &ShrunkenTraining::bagged, "seed"_a, "n_split_scores"_a, "penalty"_a,
              "sizes"_a, "min_samples_leaf"_a, "max_depth"_a, "max_features"_a,
              "groups"_a.none() = nb::none());
     nb::class_<NodeFits>(m, "NodeFits")

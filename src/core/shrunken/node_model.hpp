@@ -274,29 +274,39 @@ class NodeModelFitter {
         return loss;
     }
 
-    // Minus the gradient and the Hessian of the loss, state by state, where the rows are.
+    // Minus the gradient and the Hessian of the loss, state by state, where the rows are. Memory is
+    // read as it stands: a Hessian over all scores is large, and one over a state's own is not.
     void differentiate(std::span<const Row> rows) {
-        const std::size_t width = r_.width();
         std::fill(gradient_.begin(), gradient_.end(), 0.0);
         std::fill(hessian_.begin(), hessian_.end(), 0.0);
-        for (std::size_t state = 0; state < r_.n_states; ++state) {
-            stop_check_.count(rows.size());
-            double* gradient = gradient_.data() + state * width;
-            double* hessian = hessian_.data() + state * width * width;
-            for (const Row row : rows) {
-                const double p = probability(row)[state];
-                const double g = weights_[row] * ((is_class(row, state) ? 1.0 : 0.0) - p);
-                const double h = weights_[row] * p * (1.0 - p);
-                const double* x = values(row, state);
-                gradient[0] += g;
-                hessian[0] += h;
-                for (std::size_t a = 1; a < width; ++a) {
-                    gradient[a] += g * x[a - 1];
-                    hessian[a * width] += h * x[a - 1];
-                    for (std::size_t b = 1; b <= a; ++b) {
-                        hessian[a * width + b] += h * x[a - 1] * x[b - 1];
-                    }
-                }
+        if (r_.sees_all()) {
+            for (std::size_t state = 0; state < r_.n_states; ++state) {
+                stop_check_.count(rows.size());
+                for (const Row row : rows) add_derivatives(row, state);
+            }
+            return;
+        }
+        for (const Row row : rows) {
+            stop_check_.count(r_.n_states);
+            for (std::size_t state = 0; state < r_.n_states; ++state) add_derivatives(row, state);
+        }
+    }
+
+    void add_derivatives(Row row, std::size_t state) {
+        const std::size_t width = r_.width();
+        double* gradient = gradient_.data() + state * width;
+        double* hessian = hessian_.data() + state * width * width;
+        const double p = probability(row)[state];
+        const double g = weights_[row] * ((is_class(row, state) ? 1.0 : 0.0) - p);
+        const double h = weights_[row] * p * (1.0 - p);
+        const double* x = values(row, state);
+        gradient[0] += g;
+        hessian[0] += h;
+        for (std::size_t a = 1; a < width; ++a) {
+            gradient[a] += g * x[a - 1];
+            hessian[a * width] += h * x[a - 1];
+            for (std::size_t b = 1; b <= a; ++b) {
+                hessian[a * width + b] += h * x[a - 1] * x[b - 1];
             }
         }
     }

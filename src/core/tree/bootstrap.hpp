@@ -1,9 +1,12 @@
 // Bagged trees: the rows of each, and what its splits gain on the others.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "data/data.hpp"
@@ -34,6 +37,19 @@ inline Bootstrap bootstrap(const Data& data, Random& random,
         (result.weights[i] > 0.0 ? result.in_bag : result.out_of_bag).push_back(row);
         result.weights[i] *= data.weight(row);
     }
+    return result;
+}
+
+// Some of the numbers below n, ascending; all of them without drawing any.
+inline std::vector<std::size_t> draw_some(std::size_t n, std::size_t n_drawn, Random& random) {
+    std::vector<std::size_t> result(n);
+    std::iota(result.begin(), result.end(), std::size_t{0});
+    if (n_drawn >= n) return result;
+    for (std::size_t i = 0; i < n_drawn; ++i) {
+        std::swap(result[i], result[i + random.below(n - i)]);
+    }
+    result.resize(n_drawn);
+    std::sort(result.begin(), result.end());
     return result;
 }
 
