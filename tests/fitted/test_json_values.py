@@ -109,16 +109,16 @@ def test_long_and_short_classes_survive():
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"version": 1', '"version": 1, "version": 1', "the key 'version' occurs twice"),
-        ('"version": 1', f'"version": {"[" * 100_000}', "no stored calibrator"),
-        ('"version": 1', f'"version": 1{"0" * 5000}', "no stored calibrator"),
-        ('"slopes": [', '"slopes": [NaN, ', "NaN is not a number"),
-        ('"slopes": [', '"slopes": [1e999, ', "slopes of a stored calibrator holds a number that"),
-        ('"slopes": [', '"slopes": [true, ', "slopes of a stored calibrator must be"),
-        ('"classes": [0, 1]', '"classes": [-1, 9223372036854775808]', "beyond the range"),
-        ('"classes": [0, 1]', '"classes": [0.0, 1e999]', "must be finite"),
-        ('"params": {', '"params": {"score_type": 1e999, ', "twice"),
-        ('"score_type": "auto"', '"score_type": 1e999', "plain values"),
+        ('"version":1', '"version":1, "version":1', "the key 'version' occurs twice"),
+        ('"version":1', f'"version":{"[" * 100_000}', "no stored calibrator"),
+        ('"version":1', f'"version":1{"0" * 5000}', "no stored calibrator"),
+        ('"slopes":[', '"slopes":[NaN, ', "NaN is not a number"),
+        ('"slopes":[', '"slopes":[1e999, ', "slopes of a stored calibrator holds a number that"),
+        ('"slopes":[', '"slopes":[true, ', "slopes of a stored calibrator must be"),
+        ('"classes":[0,1]', '"classes":[-1, 9223372036854775808]', "beyond the range"),
+        ('"classes":[0,1]', '"classes":[0.0, 1e999]', "must be finite"),
+        ('"params":{', '"params":{"score_type":1e999, ', "twice"),
+        ('"score_type":"auto"', '"score_type":1e999', "plain values"),
     ],
 )
 def test_json_that_no_calibrator_writes_is_refused(old, new, message, tmp_path):

@@ -7,13 +7,23 @@ import numpy as np
 import pytest
 
 from caltree import CalibrationForest, _core
+from caltree._running import progress
 from caltree._training import bagging
-from caltree._training.bagging import SIZES, ForestSettings, fit_forest
+from caltree._training.averaging import WEIGHT_UNITS
+from caltree._training.bagging import (
+    SIZES,
+    ForestSettings,
+    count_trees,
+    fit_forest,
+    grow_forest,
+)
+from caltree.metrics import rmse
 
 from ..support.datasets import make_dataset
 from ..support.trees import make_rows
 
 EVERY_SIZE = len(SIZES)
+UNIT = 1 / WEIGHT_UNITS
 
 
 def make_noise(n_rows=200, n_classes=2, *, margin=False, weights=None):
@@ -46,10 +56,11 @@ def fit(monkeypatch):
 
     def fit(dataset, predictions, settings=None):
         settings = make_settings() if settings is None else settings
+        settings = replace(settings, seeds=np.arange(len(predictions)))
         training = _core.ShrunkenTraining(dataset.core, dataset.offset, 255, False)
         structure, models, *_ = training.bagged(0, 0, 0.05, SIZES, 2.0, 0, 2)
         trees = [(structure, models, rows, predicted) for rows, predicted in predictions]
-        monkeypatch.setattr(bagging, "_grow_trees", lambda *_: (tree for tree in trees))
+        monkeypatch.setattr(bagging, "_grower", lambda *_: lambda numbered: trees[numbered[0]])
         return fit_forest(dataset, settings, None)
 
     return fit
@@ -103,7 +114,7 @@ def test_the_kind_and_size_that_is_right_counts(fit, scoring, n_classes, margin)
     assert fitted.selection.chosen == "local"
     # Six trees of one node each, three of a kind.
     of_kinds = np.tile(weights.sum(axis=1) / 3, 3)
-    np.testing.assert_allclose(fitted.model.weight, of_kinds, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(fitted.model.weight, of_kinds, rtol=0, atol=UNIT)
     assert fitted.model.uncalibrated_weight == pytest.approx(uncalibrated, abs=1e-12)
 
 
@@ -222,7 +233,9 @@ def test_real_trees_of_a_kind_have_the_same_weight(do_no_harm):
     fitted = fit_forest(make_dataset(X, y, scores), settings, None)
     weights, uncalibrated = weights_of(fitted.selection)
     expected = np.tile(weights.sum(axis=1) / 4, 4)
-    np.testing.assert_allclose(weights_of_trees(fitted.model), expected, rtol=0, atol=1e-12)
+    # Each size of each tree is rounded.
+    atol = EVERY_SIZE * UNIT
+    np.testing.assert_allclose(weights_of_trees(fitted.model), expected, rtol=0, atol=atol)
     assert fitted.model.uncalibrated_weight == pytest.approx(uncalibrated, abs=1e-12)
     # Every other tree may split on the scores, too.
     on_scores = fitted.model.tree_of_nodes[fitted.model.attribute >= X.shape[1]]
@@ -249,3 +262,99 @@ def test_a_forest_that_always_calibrates():
 
 def test_sizes_fall_and_the_first_leaves_the_root_whole():
     assert SIZES[0] == np.inf and (np.diff(SIZES) < 0).all()
+
+
+# Fewer trees where that makes no difference
+
+
+@pytest.fixture
+def large(monkeypatch):
+    """Takes any number of rows for a large one."""
+    monkeypatch.setattr(bagging, "_SMALL_FOREST", 0)
+
+
+def grow(n_trees=30, n_jobs=None, n_classes=2):
+    X, y, scores = make_rows(400, n_classes)
+    dataset = make_dataset(X, y, scores, n_classes=n_classes)
+    settings = make_settings(n_trees, max_depth=None)
+    with progress.stage(1.0) as stage:
+        return grow_forest(dataset, settings, n_jobs, stage)
+
+
+def test_a_small_forest_is_grown_in_full():
+    assert (grow(31).n_grown == [[16], [15]]).all()
+
+
+def test_a_large_forest_is_grown_as_deep_as_it_needs_to_be(large):
+    grown = grow()
+    assert grown.n_grown.shape == (2, EVERY_SIZE)
+    assert (np.diff(grown.n_grown) <= 0).all()
+    assert (grown.n_grown[:, 0] == 15).all() and (grown.n_grown >= 10).all()
+    assert grown.n_grown[0, -1] < 15
+    for number, (structure, _) in enumerate(grown.trees):
+        rows = _core.row_counts(structure)
+        for_sizes = grown.n_grown[number % 2] > number // 2
+        whole = _core.collapse_tree(*grown.trees[number], rows, SIZES, for_sizes.astype(float))
+        # Nothing smaller was split.
+        assert len(whole["attribute"]) == len(structure)
+        if not for_sizes.all():
+            assert whole["n_rows"][whole["attribute"] >= 0].min() >= SIZES[for_sizes][-1]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_thinned_forest_says_what_its_sizes_say(large, n_classes):
+    grown = grow(n_classes=n_classes)
+    weights = np.array([0.0, 0.3, 0.01, 0.0, 0.15, 0.04, 0.05, 0.0, 0.0, 0.1, 0.05, 0.001])
+    model = grown.model(weights)
+    n_read = np.minimum(count_trees(weights.reshape(2, -1), np.array([[15]]), 3), grown.n_grown)
+    assert n_read.min() == 3 and n_read.max() == 15
+    dataset = grown.dataset
+    rows = (dataset.matrix, dataset.scores, dataset.offset)
+    expected = np.zeros((400, n_classes))
+    for kind in range(2):
+        for size, weight in enumerate(weights.reshape(2, -1)[kind]):
+            read = grown.trees[kind::2][: n_read[kind, size]]
+            only = np.eye(EVERY_SIZE)[size] / len(read)
+            trees = [_core.collapse_tree(*t, _core.row_counts(t[0]), SIZES, only) for t in read]
+            expected += weight * dataset.model(trees).probabilities(*rows)
+    found = model.probabilities(*rows)
+    assert model.uncalibrated_weight == pytest.approx(1.0 - weights.sum())
+    # Numbers are rounded, and what is left of a division goes to the first trees.
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
+    alike = replace(grown, n_grown=np.full((2, EVERY_SIZE), 15))
+    assert model.n_nodes < 0.6 * alike.model(np.full(12, 0.25)).n_nodes
+
+
+def test_a_size_is_read_in_as_many_trees_as_its_weight_calls_for():
+    weights = np.array([[0.0, 0.002, 0.02, 0.1, 0.2, 0.6]])
+    assert count_trees(weights, np.array([[50]]), 3).tolist() == [[3, 3, 5, 25, 50, 50]]
+    assert count_trees(weights, np.array([[2]]), 3).tolist() == [[2] * 6]
+
+
+def test_sizes_of_few_trees_are_judged_by_the_rows_these_did_not_see(large):
+    grown = grow()
+    assert len(grown.candidates) == 2 * EVERY_SIZE
+    # Ten trees of a kind leave out all but a few rows.
+    assert 0.9 * 400 < len(grown.candidates.rows) <= 400
+
+
+def test_threads_do_not_matter_to_a_large_forest(large):
+    weights = np.full(12, 0.05)
+    one, two = (grow(24, n_jobs) for n_jobs in (None, 2))
+    assert np.array_equal(one.n_grown, two.n_grown)
+    assert np.array_equal(one.candidates.probabilities, two.candidates.probabilities)
+    assert one.model(weights).to_dict() == two.model(weights).to_dict()
+
+
+@pytest.mark.parametrize("do_no_harm", [False, True])
+def test_a_large_forest_calibrates_as_well(large, monkeypatch, do_no_harm):
+    X, y, scores = make_rows(1200)
+    errors, nodes = [], []
+    for limit in (0, 200_000):
+        monkeypatch.setattr(bagging, "_SMALL_FOREST", limit)
+        forest = CalibrationForest(40, random_state=0, do_no_harm=do_no_harm)
+        forest.fit(X[:600], y[:600], scores[:600])
+        errors.append(rmse(y[600:], forest.predict_proba(X[600:], scores[600:])))
+        nodes.append(forest.model_.n_nodes)
+    assert errors[0] == pytest.approx(errors[1], abs=2e-3)
+    assert nodes[0] < 0.8 * nodes[1]

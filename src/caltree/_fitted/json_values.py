@@ -14,6 +14,8 @@ from .._inputs.scores import ScoreType
 
 # No loss, weight or pruning strength is larger.
 _LARGEST_NUMBER = 1e300
+# Up to here all whole numbers are doubles.
+_LARGEST_WHOLE = 2.0**53
 # The fields of the scores, which every stored calibrator has.
 SCORE_KEYS = {"score_type", "n_scores", "pos_label", "score_names"}
 
@@ -41,6 +43,19 @@ def read_numbers(
     if not np.isfinite(array).all():
         raise ValueError(f"{name} of a stored calibrator holds a number that is not finite")
     return array.reshape(shape)
+
+
+def plain_numbers(array: npt.NDArray[Any]) -> list[Any]:
+    """Return an array as lists of numbers, whole ones without a point: they take less room."""
+    flat: list[Any] = array.ravel().tolist()
+    if array.dtype.kind == "f":
+        whole = np.abs(array.ravel()) < _LARGEST_WHOLE
+        whole &= array.ravel() == np.rint(array.ravel())
+        for place in np.flatnonzero(whole).tolist():
+            flat[place] = int(flat[place])
+    for width in reversed(array.shape[1:]):
+        flat = [flat[begin : begin + width] for begin in range(0, len(flat), width)]
+    return flat
 
 
 def _flatten(values: Any, ndim: int) -> tuple[tuple[int, ...], list[Any]]:

@@ -97,7 +97,7 @@ def write_json(stored: dict[str, Any], path: Any) -> None:
 
 def json_bytes(stored: dict[str, Any]) -> bytes:
     """A stored calibrator as the content of a file, in strict JSON."""
-    return f"{json.dumps(stored, allow_nan=False)}\n".encode()
+    return f"{json.dumps(stored, allow_nan=False, separators=(',', ':'))}\n".encode()
 
 
 def read_json(path: Any) -> Any:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from .. import _core
 from .._inputs.arrays import Floats, Indices
 from .._inputs.attributes import Attributes
-from .json_values import is_number, read_numbers
+from .json_values import is_number, plain_numbers, read_numbers
 
 # The threshold of a split that divides missing values from all others.
 ONLY_MISSING = _core.only_missing
@@ -267,7 +267,7 @@ class Trees(Arrays):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the model as lists and numbers that JSON keeps exactly."""
-        arrays = {name: getattr(self, name).tolist() for name in self.ARRAYS}
+        arrays = {name: plain_numbers(getattr(self, name)) for name in self.ARRAYS}
         numbers = {name: getattr(self, name) for name in self.NUMBERS}
         return {
             "attributes": self.attributes.to_dict(),

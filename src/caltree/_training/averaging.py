@@ -15,6 +15,8 @@ import numpy as np
 from .._inputs.arrays import Floats
 from .held_out import HeldOut
 
+# Weights are whole millionths.
+WEIGHT_UNITS = 1_000_000
 # Added to the diagonal of a least-squares problem, of whose largest number it is this share; the
 # cost of a sum of weights other than 1.
 _RIDGE = 1e-10
@@ -73,6 +75,19 @@ def _distinct(held_out: HeldOut, used: Sequence[int]) -> list[int]:
         if not any(held_out.are_equal(candidate, other) for other in distinct):
             distinct.append(candidate)
     return distinct
+
+
+def round_weights(weights: Floats) -> Floats:
+    """Return weights in whole units, `WEIGHT_UNITS` of which are 1, and of the same sum, rounded.
+
+    Shorter numbers say the same.
+    """
+    exact = weights * WEIGHT_UNITS
+    units = np.floor(exact)
+    n_missing = round(float(exact.sum() - units.sum()))
+    # Those that lose most are rounded up.
+    units[np.argsort(units - exact, kind="stable")[:n_missing]] += 1.0
+    return np.asarray(units / WEIGHT_UNITS)
 
 
 def _least_squares(held_out: HeldOut, used: Sequence[int]) -> Floats:

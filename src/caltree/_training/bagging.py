@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -16,10 +16,12 @@ from .._fitted.selection import GLOBAL, Selection
 from .._inputs.arrays import Floats
 from .._running import progress
 from .._running.threads import count_threads, in_order
+from .averaging import WEIGHT_UNITS, best_weights
 from .candidates import Candidates
 from .dataset import Dataset
 from .do_no_harm import choose_weights
 from .levels import Tree
+from .rounding import shorten_numbers
 from .settings import AVERAGING, GROWING, JUDGING, depth_limit
 
 # The numbers of rows below which a node may be left whole; the first leaves the root.
@@ -28,8 +30,21 @@ SIZES = np.array([np.inf, 960.0, 240.0, 60.0, 16.0, 4.0])
 _FEWEST_ROWS_A_CLASS = 1 / 8
 # Every other tree may split on the scores, too.
 _KINDS = ("", ", splits on scores too")
+# Small regions take most of the time and of the nodes. A size of at least this weight is read in
+# all trees of its kind, one of a smaller weight in fewer: what the choice of trees adds to the
+# error falls with the square of the weight.
+_FULL_WEIGHT = 0.2
+# The first trees are grown in full. What they say about their out-of-bag rows tells how many of the
+# others need to be; averaged over few trees, small regions look worse than they are, hence the
+# factor.
+_FEWEST_FULL = 20
+_FACTOR_OF_FEW = 2.0
+# A size is read in so many trees of a kind at least. Trees of so many rows, all together, are
+# small enough to be grown in full, and read at all sizes.
+_FEWEST_READ = 3
+_SMALL_FOREST = 200_000
 
-# A tree, the rows it did not see, and its predictions of them at each size.
+# A tree, the rows it did not see, and its predictions of them at each of the sizes it is grown for.
 _Bagged: TypeAlias = tuple[_core.Structure, _core.FittedNodes, npt.NDArray[np.uint32], Floats]
 
 
@@ -88,39 +103,92 @@ class GrownForest:
 
     dataset: Dataset
     trees: list[Tree]
+    n_grown: npt.NDArray[np.int64]
+    """How many trees of each kind are grown for each size: the first ones."""
     candidates: Candidates | None
     """The sizes of either kind; None if every row was seen by all trees of a kind."""
 
     @property
     def n_candidates(self) -> int:
         """Number of sizes of both kinds."""
-        return len(_KINDS) * len(sizes_for(self.dataset))
+        return self.n_grown.size
 
     def model(self, weights: Floats) -> FittedModel:
-        """Average the trees by weights of the candidates; without any weight, roots are left."""
-        n_trees = np.array([(len(self.trees) + 1) // 2, len(self.trees) // 2])
-        sizes = sizes_for(self.dataset)
-        per_tree = weights.reshape(len(_KINDS), len(sizes)) / np.maximum(n_trees, 1)[:, np.newaxis]
-        finished = [
-            _core.collapse_tree(*tree, _core.row_counts(tree[0]), sizes, per_tree[number % 2])
-            for number, tree in enumerate(self.trees)
-        ]
-        return self.dataset.model(finished)
+        """Average the trees by weights of the candidates; without any weight, roots are left.
+
+        The weights are in whole units, which are dealt out to the trees.
+        """
+        by_kind = weights.reshape(self.n_grown.shape)
+        n_of_kind, fewest = self.n_grown[:, :1], _count_small(self.dataset, _FEWEST_READ)
+        n_read = np.minimum(count_trees(by_kind, n_of_kind, fewest), self.n_grown)
+        units, further = np.divmod(np.rint(by_kind * WEIGHT_UNITS), n_read)
+        sizes, finished = sizes_for(self.dataset), []
+        for number, tree in enumerate(self.trees):
+            kind, place = number % len(_KINDS), number // len(_KINDS)
+            of_tree = np.where(place < n_read[kind], units[kind] + (place < further[kind]), 0.0)
+            rows = _core.row_counts(tree[0])
+            finished.append(_core.collapse_tree(*tree, rows, sizes, of_tree / WEIGHT_UNITS))
+        return shorten_numbers(self.dataset.model(finished), self.dataset.scores)
+
+
+def count_trees(
+    weights: Floats, n_of_kind: npt.NDArray[np.int64], fewest: int
+) -> npt.NDArray[np.int64]:
+    """Return in how many trees of a kind a size of each weight is read."""
+    wanted = np.ceil(n_of_kind * weights / _FULL_WEIGHT).astype(np.int64)
+    return np.minimum(np.maximum(wanted, fewest), n_of_kind)
+
+
+def _count_small(dataset: Dataset, fewest: int) -> int:
+    """Return how many trees of a kind may be large, whatever that is good for."""
+    return max(fewest, _SMALL_FOREST // (len(_KINDS) * len(dataset.labels)))
 
 
 def grow_forest(
     dataset: Dataset, settings: ForestSettings, n_jobs: int | None, growing: progress.Stage
 ) -> GrownForest:
     """Grow trees on bootstrap samples, and gather what they say about the other rows."""
+    n_trees = len(settings.seeds)
+    n_of_kind = np.array([(n_trees + 1) // 2, n_trees // 2])[:, np.newaxis]
     sums = _OutOfBagSums(dataset)
     trees: list[Tree] = []
-    # In their order, whichever is done first, so that sums do not depend on the threads.
-    with closing(_grow_trees(dataset, settings, n_jobs)) as grown:
-        for number, (structure, models, rows, predictions) in enumerate(grown):
-            sums.add(number % 2, rows, predictions)
-            trees.append((structure, models))
-            _tell(growing, len(trees), len(settings.seeds))
-    return GrownForest(dataset, trees, sums.candidates())
+    grow = _grower(dataset, settings)
+    n_grown = np.repeat(n_of_kind, len(sizes_for(dataset)), axis=1)
+    n_full = min(n_trees, len(_KINDS) * _count_small(dataset, _FEWEST_FULL // len(_KINDS)))
+    for numbers in (range(n_full), range(n_full, n_trees)):
+        if numbers and numbers[0] > 0:
+            n_grown = _count_grown(sums.candidates(), dataset, settings, n_of_kind)
+        n_sizes = [_count_sizes(n_grown, number) for number in numbers]
+        items = list(zip(numbers, n_sizes, strict=True))
+        # In their order, whichever is done first, so that sums do not depend on the threads.
+        with closing(in_order(grow, items, count_threads(n_jobs))) as grown:
+            for number, (structure, models, rows, predictions) in zip(numbers, grown, strict=True):
+                sums.add(number % 2, rows, predictions)
+                trees.append((structure, models))
+                _tell(growing, len(trees), n_trees)
+    return GrownForest(dataset, trees, n_grown, sums.candidates())
+
+
+def _count_grown(
+    candidates: Candidates | None,
+    dataset: Dataset,
+    settings: ForestSettings,
+    n_of_kind: npt.NDArray[np.int64],
+) -> npt.NDArray[np.int64]:
+    """Return how many trees of each kind to grow for each size, after the first ones."""
+    if candidates is None:
+        return np.repeat(n_of_kind, len(sizes_for(dataset)), axis=1)
+    held_out = candidates.held_out(dataset, settings.scoring, settings.do_no_harm)
+    weights = best_weights(held_out)[-len(candidates) :].reshape(len(_KINDS), -1)
+    # What a tree is grown for it can also be read at with more rows.
+    needed = weights.mean(axis=0)[::-1].cumsum()[::-1]
+    fewest = _count_small(dataset, _FEWEST_FULL // len(_KINDS))
+    return count_trees(_FACTOR_OF_FEW * needed, n_of_kind, fewest)
+
+
+def _count_sizes(n_grown: npt.NDArray[np.int64], number: int) -> int:
+    """Return for how many sizes a tree is grown."""
+    return int((n_grown[number % len(_KINDS)] > number // len(_KINDS)).sum())
 
 
 def _tell(growing: progress.Stage, n_grown: int, n_trees: int) -> None:
@@ -130,26 +198,25 @@ def _tell(growing: progress.Stage, n_grown: int, n_trees: int) -> None:
         growing.say(f"grew {n_grown} of {n_trees} trees")
 
 
-def _grow_trees(
-    dataset: Dataset, settings: ForestSettings, n_jobs: int | None
-) -> Generator[_Bagged]:
+def _grower(dataset: Dataset, settings: ForestSettings) -> Callable[[tuple[int, int]], _Bagged]:
+    """Return what grows a tree by its number, for so many sizes."""
     training = _core.ShrunkenTraining(dataset.core, dataset.offset, settings.max_bins, False)
     sizes = sizes_for(dataset)
 
     def grow(numbered: tuple[int, int]) -> _Bagged:
-        number, seed = numbered
+        number, n_sizes = numbered
         return training.bagged(
-            int(seed),
+            int(settings.seeds[number]),
             dataset.n_split_scores if number % 2 == 1 else 0,
             settings.l2_regularization,
-            sizes,
+            sizes[:n_sizes],
             settings.min_samples_leaf,
             depth_limit(settings.max_depth),
             settings.max_features[number % 2],
             dataset.groups,
         )
 
-    return in_order(grow, enumerate(settings.seeds), count_threads(n_jobs))
+    return grow
 
 
 class _OutOfBagSums:
@@ -159,22 +226,23 @@ class _OutOfBagSums:
         n_rows = len(dataset.labels)
         self._sizes = sizes_for(dataset)
         self._sums = np.zeros((len(_KINDS), len(self._sizes), n_rows, dataset.n_states))
-        self._counts = np.zeros((len(_KINDS), n_rows))
+        self._counts = np.zeros((len(_KINDS), len(self._sizes), n_rows))
 
     def add(self, kind: int, rows: npt.NDArray[np.uint32], predictions: Floats) -> None:
-        """Add what a tree predicts for its out-of-bag rows, at each size."""
-        self._sums[kind][:, rows] += predictions
-        self._counts[kind, rows] += 1
+        """Add what a tree predicts for its out-of-bag rows, at each size it is grown for."""
+        for size, of_size in enumerate(predictions):
+            self._sums[kind, size, rows] += of_size
+            self._counts[kind, size, rows] += 1
 
     def candidates(self) -> Candidates | None:
-        """Average the predictions of rows that some tree of each kind did not see, if any."""
-        seen = np.flatnonzero((self._counts > 0).all(axis=0))
+        """Average the predictions of rows that trees of each kind and size did not see, if any."""
+        seen = np.flatnonzero((self._counts > 0).all(axis=(0, 1)))
         if len(seen) == 0:
             return None
         names, found = [], []
         for kind, suffix in enumerate(_KINDS):
             for size, rows in enumerate(self._sizes):
-                mean = self._sums[kind, size][seen] / self._counts[kind][seen][:, np.newaxis]
+                mean = self._sums[kind, size][seen] / self._counts[kind, size][seen, np.newaxis]
                 names.append(_size_name(rows) + suffix)
                 found.append(np.hstack([1.0 - mean, mean]) if mean.shape[1] == 1 else mean)
         return Candidates(tuple(names), found, seen.astype(np.uint32))

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._fitted.selection import Candidate, Selection
 from .._inputs.arrays import Floats
-from .averaging import best_of_each, best_weights
+from .averaging import best_of_each, best_weights, round_weights
 from .held_out import Comparison, HeldOut
 from .settings import Settings
 
@@ -76,6 +76,7 @@ def choose_weights(held_out: HeldOut, *, or_global: bool = False) -> tuple[Float
     if held_out.has_uncalibrated:
         choices = [best, np.eye(len(held_out))[1]] if or_global else [best]
         chosen = leave_uncalibrated_if_in_doubt(held_out, choices)
+    chosen = round_weights(chosen)
     return chosen, make_selection(held_out, best, chosen)
 
 

@@ -171,13 +171,10 @@ class PredictorHandle {
                  view(weight_),
                  {parameters_.data(), parameters_.size()},
                  view(roots_),
-                 {parameters_.shape(1), parameters_.shape(2), n_scores}} {
-        require(parameters_.shape(0) == routes_.n_nodes() && weight_.shape(0) == routes_.n_nodes(),
-                "one entry a node");
-        check_shape(trees_.shape);
-        routes_.check(n_scores);
-        routes_.check_roots(roots_);
-    }
+                 {parameters_.shape(1), parameters_.shape(2), n_scores}},
+          predictor_(checked()) {}
+    PredictorHandle(const PredictorHandle&) = delete;
+    PredictorHandle& operator=(const PredictorHandle&) = delete;
 
     // The leaf of every row in every tree; scores are needed where trees split on them.
     nb::object apply(const Matrix& matrix, const std::optional<ColumnMajor>& scores) const {
@@ -192,11 +189,10 @@ class PredictorHandle {
         {
             const NewRows rows{table_of(matrix), scores ? scores->data() : nullptr};
             const Released released;
-            const Predictor predictor(trees_);
             StopCheck stop_check;
             for (std::size_t i = 0; i < leaves.size(); ++i) {
                 stop_check.count(1);
-                leaves[i] = predictor.leaf(rows, i / n_trees, trees_.roots[i % n_trees]);
+                leaves[i] = predictor_.leaf(rows, i / n_trees, trees_.roots[i % n_trees]);
             }
         }
         return to_numpy(std::move(leaves), {matrix.shape(0), n_trees});
@@ -212,17 +208,27 @@ class PredictorHandle {
         {
             const NewRows rows{table_of(matrix), scores.data(), offset ? offset->data() : nullptr};
             const Released released;
-            Predictor(trees_).probabilities(rows, result.data());
+            predictor_.probabilities(rows, result.data());
         }
         return to_numpy(std::move(result), {matrix.shape(0), n_classes});
     }
 
   private:
+    const FittedTrees& checked() const {
+        require(parameters_.shape(0) == routes_.n_nodes() && weight_.shape(0) == routes_.n_nodes(),
+                "one entry a node");
+        check_shape(trees_.shape);
+        routes_.check(trees_.shape.n_scores);
+        routes_.check_roots(roots_);
+        return trees_;
+    }
+
     RouteArrays routes_;
     Array<double> weight_;
     Models parameters_;
     Array<std::int32_t> roots_;
     FittedTrees trees_;
+    Predictor predictor_;
 };
 
 }  // namespace

@@ -123,7 +123,10 @@ class ShrunkenGrower {
         nodes().own.resize(tree().size(), 1);
         nodes().parameters.resize(tree().size() * width, 0.0);
         r_.unscaled(at.parameters, nodes().parameters.data() + at.node * width);
-        for (const Row row : rows) nodes().error[at.node] += weights_[row] * fitter_.deviance(row);
+        // Bagged trees are not pruned.
+        for (const Row row : settings_.sizes.empty() ? rows : rows.first(0)) {
+            nodes().error[at.node] += weights_[row] * fitter_.deviance(row);
+        }
         for (const Row row : held_out) {
             nodes().held_out_error[at.node] +=
                 data_.weight(row) * (settings_.objective == Objective::deviance

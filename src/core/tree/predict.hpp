@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -14,30 +15,9 @@
 #include "data/stop.hpp"
 #include "kernels/kernels.hpp"
 #include "tree/structure.hpp"
+#include "tree/ways.hpp"
 
 namespace caltree {
-
-// An encoded table: numbers and category codes, NaN where missing; rows and columns may be strided.
-struct Table {
-    const double* first;
-    std::size_t n_rows, n_columns;
-    std::ptrdiff_t row_stride, column_stride;
-
-    ColumnView column(std::size_t c) const {
-        return {first + static_cast<std::ptrdiff_t>(c) * column_stride, row_stride};
-    }
-};
-
-// Where rows go, borrowed: one entry a node.
-struct Routes {
-    std::span<const std::int32_t> attribute;  // -1 in a leaf
-    std::span<const double> threshold;        // numeric: values above it go to the second child
-    std::span<const std::int32_t> first_child;
-    std::span<const std::int32_t> missing;       // the child of missing values
-    std::span<const std::int32_t> table;         // nominal: where the node begins in `branches`
-    std::span<const std::int32_t> branches;      // by category: the child
-    std::span<const std::int32_t> n_categories;  // by attribute; 0: numeric
-};
 
 // The same, an inner node in 32 bytes.
 class Router {
@@ -105,21 +85,6 @@ struct FittedTrees {
     ModelShape shape;
 };
 
-// New rows: encoded attributes; scores, and an offset or null, column by column.
-struct NewRows {
-    Table table;
-    const double* scores = nullptr;
-    const double* offset = nullptr;
-
-    double value(std::size_t row, std::size_t attribute) const {
-        if (attribute >= table.n_columns) {
-            return scores[(attribute - table.n_columns) * table.n_rows + row];
-        }
-        return table.first[static_cast<std::ptrdiff_t>(row) * table.row_stride +
-                           static_cast<std::ptrdiff_t>(attribute) * table.column_stride];
-    }
-};
-
 // What a logistic model says about a row: its log-odds, `block_rows` apart.
 inline void log_odds_of(const double* beta, const ModelShape& shape, const NewRows& rows,
                         std::size_t row, double* F) {
@@ -166,11 +131,30 @@ struct BlockOdds {
 
 class Predictor {
   public:
-    explicit Predictor(const FittedTrees& trees) : trees_(trees), router_(trees.routes) {}
+    explicit Predictor(const FittedTrees& trees)
+        : trees_(trees),
+          router_(trees.routes),
+          ways_(trees.routes, trees.roots),
+          counting_(trees.weight.size()) {
+        for (std::size_t v = 0; v < counting_.size(); ++v) {
+            counting_[v] = trees.weight[v] > 0.0 ? static_cast<std::int32_t>(v) : -1;
+        }
+        above_.assign(counting_.size(), -1);
+        // Children come after their parents.
+        for (std::size_t v = 0; v < counting_.size(); ++v) {
+            if (counting_[v] < 0) counting_[v] = above_[v];
+            for (const std::size_t child : children_of(trees.routes, v)) {
+                above_[child] = counting_[v];
+            }
+        }
+    }
 
     std::int32_t leaf(const NewRows& rows, std::size_t row, std::int32_t root) const {
         auto node = static_cast<std::size_t>(root);
-        while (!router_.is_leaf(node)) node = next(node, rows, row);
+        while (!router_.is_leaf(node)) {
+            const auto attribute = static_cast<std::size_t>(router_.attribute(node));
+            node = router_.child(node, rows.value(row, attribute));
+        }
         return static_cast<std::int32_t>(node);
     }
 
@@ -178,77 +162,71 @@ class Predictor {
     void probabilities(const NewRows& rows, double* probabilities) const {
         const std::size_t m = trees_.shape.n_classes();
         const std::size_t n_rows = rows.table.n_rows;
+        const std::size_t width = rows.table.n_columns + trees_.shape.n_scores;
         std::fill_n(probabilities, n_rows * m, 0.0);
-        Block block(trees_.shape.n_states);
+        BlockOdds odds(trees_.shape.n_states);
+        std::vector<double> values(std::min(chunk_rows, n_rows + Ways::lanes) * width, 0.0);
         StopCheck stop_check;
-        for (std::size_t begin = 0; begin < n_rows; begin += block_rows) {
-            stop_check.count(block_rows * trees_.roots.size());
-            for (const std::int32_t root : trees_.roots) {
-                block.start(begin, std::min(block_rows, n_rows - begin), root);
-                // Each pass takes every row to the next node that counts for something.
-                while (advance(rows, block)) {
-                    for (const std::size_t i : block.at) {
-                        const double* beta = trees_.parameters.data() + block.node[i] *
-                                                                            trees_.shape.n_states *
-                                                                            trees_.shape.width;
-                        log_odds_of(beta, trees_.shape, rows, begin + i, block.odds.F.data() + i);
-                    }
-                    block.odds.evaluate(block.at.back() + 1);
-                    for (const std::size_t i : block.at) {
-                        const double weight = trees_.weight[block.node[i]];
-                        block.odds.add(i, weight, probabilities + (begin + i) * m);
-                    }
+        for (std::size_t chunk = 0; chunk < n_rows; chunk += chunk_rows) {
+            const std::size_t end = std::min(n_rows, chunk + chunk_rows);
+            copy_rows(rows, chunk, end - chunk, width, values.data());
+            for (std::size_t tree = 0; tree < ways_.n_trees(); ++tree) {
+                stop_check.count(end - chunk);
+                for (std::size_t begin = chunk; begin < end; begin += block_rows) {
+                    const double* block = values.data() + (begin - chunk) * width;
+                    add_tree(tree, rows, {block, width, begin, std::min(block_rows, end - begin)},
+                             odds, probabilities + begin * m);
                 }
             }
         }
     }
 
   private:
-    // Some rows on their way down a tree.
+    // A tree stays in the cache while so many rows go down in it.
+    static constexpr std::size_t chunk_rows = 4 * block_rows;
+
+    // Some rows, the values of each side by side.
     struct Block {
-        explicit Block(std::size_t n_states) : node(block_rows), odds(n_states) {}
-
-        void start(std::size_t first, std::size_t count, std::int32_t root) {
-            begin = first;
-            started = false;
-            at.resize(count);
-            std::iota(at.begin(), at.end(), std::size_t{0});
-            std::fill(node.begin(), node.end(), static_cast<std::size_t>(root));
-        }
-
-        std::size_t begin = 0;
-        bool started = false;
-        std::vector<std::size_t> at;    // the rows that have not reached their end
-        std::vector<std::size_t> node;  // where each is
-        BlockOdds odds;
+        const double* values;
+        std::size_t width, begin, count;
     };
 
-    std::size_t next(std::size_t node, const NewRows& rows, std::size_t row) const {
-        return router_.child(node,
-                             rows.value(row, static_cast<std::size_t>(router_.attribute(node))));
-    }
-
-    // Takes the rows to their next nodes that count; those that have none are done. False if all
-    // are.
-    bool advance(const NewRows& rows, Block& block) const {
-        std::size_t kept = 0;
-        for (const std::size_t i : block.at) {
-            std::size_t& node = block.node[i];
-            bool more = !block.started || !router_.is_leaf(node);
-            if (more && block.started) node = next(node, rows, block.begin + i);
-            while (more && !(trees_.weight[node] > 0.0)) {
-                more = !router_.is_leaf(node);
-                if (more) node = next(node, rows, block.begin + i);
-            }
-            if (more) block.at[kept++] = i;
+    // Adds what the nodes on the ways of some rows say, from their leaves upwards.
+    void add_tree(std::size_t tree, const NewRows& rows, const Block& block, BlockOdds& odds,
+                  double* result) const {
+        const std::size_t m = trees_.shape.n_classes();
+        const std::size_t size = trees_.shape.n_states * trees_.shape.width;
+        std::array<std::int32_t, block_rows> at;
+        ways_.leaves(tree, block.values, block.width, block.count, at.data());
+        for (std::size_t i = 0; i < block.count; ++i) {
+            at[i] = counting_[static_cast<std::size_t>(at[i])];
         }
-        block.at.resize(kept);
-        block.started = true;
-        return kept > 0;
+        for (;;) {
+            std::size_t last = block.count;
+            while (last > 0 && at[last - 1] < 0) --last;
+            if (last == 0) break;
+            for (std::size_t i = 0; i < last; ++i) {
+                if (at[i] < 0) continue;
+                const double* beta =
+                    trees_.parameters.data() + static_cast<std::size_t>(at[i]) * size;
+                log_odds_of(beta, trees_.shape, rows, block.begin + i, odds.F.data() + i);
+            }
+            odds.evaluate(last);
+            for (std::size_t i = 0; i < last; ++i) {
+                if (at[i] < 0) continue;
+                const auto node = static_cast<std::size_t>(at[i]);
+                odds.add(i, trees_.weight[node], result + i * m);
+                at[i] = above_[node];
+            }
+        }
     }
 
     FittedTrees trees_;
     Router router_;
+    Ways ways_;
+    // The node, or the nearest above it, that counts for something; -1 if there is none. And the
+    // nearest of those above.
+    std::vector<std::int32_t> counting_, above_;
 };
 
 }  // namespace caltree
