@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace caltree {
 
@@ -111,6 +112,12 @@ struct Kernels {
     // The sum of weight * (target - p)^2, the target being 1 where labels equal label.
     double (*squared_error)(const double* p, const double* labels, double label,
                             const double* weights, std::size_t n);
+
+    // Adds the evidence of n rows, `stride` numbers each, to the sums of their bins, and marks
+    // these as seen. `codes` are those of all rows.
+    void (*add_to_bins)(const std::uint16_t* codes, const std::uint32_t* rows, std::size_t n,
+                        const double* evidence, std::size_t stride, double* sums,
+                        std::uint8_t* seen);
 };
 
 // The kernels for the machine at hand.

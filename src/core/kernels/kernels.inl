@@ -4,10 +4,15 @@
 
 #include "kernels/exponentials.inl"
 //
+#include "kernels/packs.inl"
+//
 #include "kernels/boosting.inl"
+//
+#include "kernels/evidence.inl"
 
 static constexpr Kernels all_kernels(const char* name) {
-    return {name,           add_line,      set_line,       add_centred,       highest,
-            all_between,    softmax,       sigmoid,        logistic,          respond_to_all,
-            respond_to_two, first_moments, second_moments, slopes_and_errors, squared_error};
+    return {name,           add_line,          set_line,       add_centred,
+            highest,        all_between,       softmax,        sigmoid,
+            logistic,       respond_to_all,    respond_to_two, first_moments,
+            second_moments, slopes_and_errors, squared_error,  add_to_bins};
 }
