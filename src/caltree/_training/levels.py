@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -53,7 +54,8 @@ def leaf_levels(whole: Tree, max_leaf_nodes: int | None, *, between: bool) -> Le
 
     The last has all leaves, or as many as are allowed; those `between` have 2, 4, 8, ...
     """
-    leaves = _leaves_needed(whole)
+    leaves_needed = cache(_leaves_needed)  # a tree is read several times
+    leaves = leaves_needed(whole)
     most = float(leaves[np.isfinite(leaves)].max(initial=1.0))
     if max_leaf_nodes is not None:
         most = min(most, max_leaf_nodes)
@@ -61,7 +63,7 @@ def leaf_levels(whole: Tree, max_leaf_nodes: int | None, *, between: bool) -> Le
     limits = np.append(float(_RATIO) ** np.arange(n_levels), most)
     return Levels(
         names=(GLOBAL, *(f"{limit:g} regions" for limit in limits[1:])),
-        rank=lambda tree: -_leaves_needed(tree),
+        rank=lambda tree: -leaves_needed(tree),
         lowest=-limits,
     )
 

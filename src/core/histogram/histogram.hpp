@@ -1,6 +1,8 @@
 // Splits by histograms: what the rows of a node say about a correction, added up bin by bin.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -73,12 +75,7 @@ class HistogramBuilder {
   public:
     HistogramBuilder(const Chunk& chunk, Sight& sight, const Units& units,
                      const HistogramShape& shape)
-        : chunk_(chunk),
-          sight_(sight),
-          units_(units),
-          shape_(shape),
-          starts_(shape.starts()),
-          evidence_(shape.per_cell) {}
+        : chunk_(chunk), sight_(sight), units_(units), shape_(shape), starts_(shape.starts()) {}
 
     // Adds to `result`, slots x shape.size(): what the rows of each bin say about a correction.
     void add_evidence(const Positions& positions, const Slots& slots, Whole* result) {
@@ -87,6 +84,7 @@ class HistogramBuilder {
 
   private:
     static constexpr std::size_t ahead = 64;
+    static constexpr std::size_t tile = 32;  // attributes whose codes are at hand
 
     template <class Add>
     void each_tree(const Positions& positions, const Slots& slots, Add&& add) {
@@ -126,49 +124,62 @@ class HistogramBuilder {
         }
     }
 
+    // The rows in sight are added up an attribute at a time, whose histogram is in the cache then.
     template <class Code>
     void add_up(const Code* codes, Whole* to) {
         sight_.predict();
-        for (std::size_t i = 0; i < sight_.size(); ++i) {
-            weigh(i);
-            const Code* row = codes + sight_.row(i) * chunk_.n_attributes;
-            if (evidence_.size() == 3) {  // the most frequent case, unrolled
-                add_one_state(row, to);
-            } else {
-                add_states(row, to);
+        const std::size_t n = sight_.size();
+        evidence_.resize(n * shape_.per_cell);
+        for (std::size_t i = 0; i < n; ++i) weigh(i, evidence_.data() + i * shape_.per_cell);
+        std::array<Code, tile * block_rows> columns;
+        for (std::size_t begin = 0; begin < chunk_.n_attributes; begin += tile) {
+            const std::size_t count = std::min(tile, chunk_.n_attributes - begin);
+            for (std::size_t i = 0; i < n; ++i) {
+                const Code* row = codes + sight_.row(i) * chunk_.n_attributes + begin;
+                for (std::size_t a = 0; a < count; ++a) columns[a * block_rows + i] = row[a];
+            }
+            for (std::size_t a = 0; a < count; ++a) {
+                const Code* column = columns.data() + a * block_rows;
+                if (shape_.per_cell == 3) {  // the most frequent case, unrolled
+                    add_one_state(column, n, to + starts_[begin + a]);
+                } else {
+                    add_states(column, n, to + starts_[begin + a]);
+                }
             }
         }
         sight_.clear();
     }
 
     // What a row says: its weight, then for each state the residual and its variance.
-    void weigh(std::size_t i) {
+    void weigh(std::size_t i, Whole* to) const {
         const double weight = chunk_.weight(sight_.row(i));
         const std::size_t label = chunk_.labels[sight_.row(i)];
-        evidence_[0] = whole(weight, units_.plain);
+        to[0] = whole(weight, units_.plain);
         for (std::size_t j = 0; j < sight_.n_states(); ++j) {
             const double p = sight_.probability(i, j);
-            evidence_[1 + 2 * j] = whole(weight * sight_.residual(i, label, j), units_.plain);
-            evidence_[2 + 2 * j] = whole(weight * p * (1.0 - p), units_.plain);
+            to[1 + 2 * j] = whole(weight * sight_.residual(i, label, j), units_.plain);
+            to[2 + 2 * j] = whole(weight * p * (1.0 - p), units_.plain);
         }
     }
 
     template <class Code>
-    void add_one_state(const Code* row, Whole* to) const {
-        const Whole weight = evidence_[0], residual = evidence_[1], variance = evidence_[2];
-        for (std::size_t a = 0; a < chunk_.n_attributes; ++a) {
-            Whole* cell = to + starts_[a] + std::size_t{row[a]} * 3;
-            cell[0] += weight;
-            cell[1] += residual;
-            cell[2] += variance;
+    void add_one_state(const Code* column, std::size_t n, Whole* to) const {
+        const Whole* from = evidence_.data();
+        for (std::size_t i = 0; i < n; ++i, from += 3) {
+            Whole* cell = to + std::size_t{column[i]} * 3;
+            cell[0] += from[0];
+            cell[1] += from[1];
+            cell[2] += from[2];
         }
     }
 
     template <class Code>
-    void add_states(const Code* row, Whole* to) const {
-        for (std::size_t a = 0; a < chunk_.n_attributes; ++a) {
-            Whole* cell = to + starts_[a] + std::size_t{row[a]} * evidence_.size();
-            for (std::size_t t = 0; t < evidence_.size(); ++t) cell[t] += evidence_[t];
+    void add_states(const Code* column, std::size_t n, Whole* to) const {
+        const std::size_t size = shape_.per_cell;
+        const Whole* from = evidence_.data();
+        for (std::size_t i = 0; i < n; ++i, from += size) {
+            Whole* cell = to + std::size_t{column[i]} * size;
+            for (std::size_t t = 0; t < size; ++t) cell[t] += from[t];
         }
     }
 
@@ -179,7 +190,7 @@ class HistogramBuilder {
     std::size_t size_ = shape_.size();
     std::vector<std::size_t> starts_;
     SortedRows sorted_;
-    std::vector<Whole> evidence_;
+    std::vector<Whole> evidence_;  // of the rows in sight
 };
 
 // The best splits of several nodes, a row each; `branches` has those of nominal attributes, by

@@ -5,11 +5,15 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace caltree {
 
 // Rows are worked off in blocks that fit the first-level cache.
 inline constexpr std::size_t block_rows = 256;
+
+// Boosting has many columns at work at once, so that fewer rows fit.
+inline constexpr std::size_t boosting_rows = 64;
 
 // The number of rows is padded to a multiple of this, with rows of weight 0.
 inline constexpr std::size_t row_multiple = 4;
@@ -20,10 +24,9 @@ inline std::size_t padded_rows(std::size_t n) {
 
 inline constexpr double largest_response = 3.0;
 
-// The scores of a row stand side by side, padded with zeros to this many.
-inline std::size_t padded(std::size_t n_scores) {
-    return n_scores <= 2 ? 2 : (n_scores + 3) / 4 * 4;
-}
+// The scores of a row stand side by side, padded with zeros. Last come a one and a place for the
+// response, so that sums of weights and of responses are sums like all others.
+inline std::size_t padded(std::size_t n_scores) { return (n_scores + 2 + 3) / 4 * 4; }
 
 // The scores of a block of rows.
 struct ScoreRows {
@@ -37,6 +40,20 @@ struct ClassList {
     std::size_t count;
 };
 
+// A block of rows; what there is of each class stands `stride` apart.
+struct BoostedRows {
+    const double* labels;
+    const double* weights;
+    std::size_t stride;
+};
+
+// The working responses of some classes, their weights, and the sums of these so far.
+struct Responses {
+    double* w;
+    double* z;
+    double* sum_w;
+};
+
 struct Kernels {
     const char* name;
 
@@ -48,11 +65,8 @@ struct Kernels {
     void (*set_line)(double* F, const double* x, std::size_t stride, double intercept, double slope,
                      std::size_t n);
 
-    // f = (f - its mean over the m class columns) * (m-1)/m; columns are block_rows apart.
-    void (*centre)(double* f, std::size_t m, std::size_t n);
-
-    // F += f, for m class columns that are F_stride and block_rows apart.
-    void (*add_columns)(double* F, std::size_t F_stride, const double* f, std::size_t m,
+    // F += (f - its mean over the m class columns) * (m-1)/m; columns of f are boosting_rows apart.
+    void (*add_centred)(double* F, std::size_t F_stride, const double* f, std::size_t m,
                         std::size_t n);
 
     // The largest of F over some classes, whose columns are F_stride apart; n <= block_rows.
@@ -73,25 +87,37 @@ struct Kernels {
     // p = 1 / (1 + exp(-d)), and norm = log(1 + exp(d)).
     void (*logistic)(const double* d, double* p, double* norm, std::size_t n);
 
-    // The working response z of one class and its weight w.
-    void (*respond)(const double* p, const double* labels, double label, const double* weights,
-                    double* w, double* z, std::size_t n);
+    // The working responses of some classes, by the softmax of F; p has room for
+    // their probabilities. Returns whether all of these are tame, which means far from the smallest
+    // numbers there are. Unless `exact`, others are held at the smallest tame one.
+    bool (*respond_to_all)(const double* F, ClassList classes, BoostedRows rows, bool exact,
+                           double* p, Responses to, std::size_t n);
 
-    // sums[j] += w for each of m columns that are `stride` apart.
-    void (*sum_weights)(const double* w, std::size_t m, std::size_t stride, double* sums,
-                        std::size_t n);
+    // Those of one of two classes, by d = F_1 - F_0.
+    bool (*respond_to_two)(const double* d, std::size_t label, BoostedRows rows, bool exact,
+                           Responses to, std::size_t n);
 
-    // w = w * total / sum_w, in this order; then sums += w, w z, and w x for each score.
-    void (*first_moments)(double* w, const double* z, ScoreRows x, double total, double sum_w,
-                          double* sums, std::size_t n);
+    // w = w * total / sum_w, in this order; then, for each of m classes, sums += w x.
+    void (*first_moments)(Responses of, std::size_t m, std::size_t stride, ScoreRows x,
+                          double total, bool exact, double* sums, std::size_t n);
 
-    // Around the means: sums += w dz dz, then w dx dx for each score, then w dx dz for each.
-    void (*second_moments)(const double* w, const double* z, ScoreRows x, double mean_z,
-                           const double* mean_x, double* sums, std::size_t n);
+    // Around the means, for each of m classes: sums += w dx dx for each score, then w dx dz.
+    void (*second_moments)(Responses of, std::size_t m, std::size_t stride, ScoreRows x,
+                           const double* means, double* sums, std::size_t n);
+
+    // From those sums, the slope of the response on each score, and the squared error it leaves.
+    void (*slopes_and_errors)(const double* sums, std::size_t width, double* slopes,
+                              double* errors);
 
     // The sum of weight * (target - p)^2, the target being 1 where labels equal label.
     double (*squared_error)(const double* p, const double* labels, double label,
                             const double* weights, std::size_t n);
+
+    // Adds the evidence of n rows, `stride` numbers each, to the sums of their bins, and marks
+    // these as seen. `codes` are those of all rows.
+    void (*add_to_bins)(const std::uint16_t* codes, const std::uint32_t* rows, std::size_t n,
+                        const double* evidence, std::size_t stride, double* sums,
+                        std::uint8_t* seen);
 };
 
 // The kernels for the machine at hand.

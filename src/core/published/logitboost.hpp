@@ -52,8 +52,8 @@ class Booster {
           c_(n_scores),
           width_(padded(n_scores)),
           p_(n_classes * block_rows),
-          mean_x_(width_),
-          second_(1 + 2 * width_),
+          slopes_(width_),
+          errors_(width_),
           usable_(n_scores, 1),
           all_classes_(n_classes),
           model_(n_classes, n_scores),
@@ -73,9 +73,14 @@ class Booster {
             for (std::size_t i = 0; i < n_rows_; ++i) x_[i * width_ + c] = from[rows[i]];
         }
         std::vector<std::uint8_t> seen(m_, 0);
+        tame_weights_ = true;
         for (std::size_t i = 0; i < n_rows_; ++i) {
+            std::fill(x_.begin() + signed_size(i * width_ + c_),
+                      x_.begin() + signed_size((i + 1) * width_), 0.0);
+            x_[(i + 1) * width_ - 2] = 1.0;
             labels_[i] = static_cast<double>(data.labels[rows[i]]);
             weights_[i] = data.weight(rows[i]);
+            tame_weights_ = tame_weights_ && is_tame(weights_[i]);
             seen[data.labels[rows[i]]] = 1;
         }
         present_.clear();
@@ -110,7 +115,7 @@ class Booster {
         std::fill_n(F_.begin(), state_columns() * n_, 0.0);
         for_blocks([&](std::size_t begin, std::size_t count) {
             for (std::size_t s = 0; s < state_columns(); ++s) {
-                double* f = p_.data() + s * block_rows;
+                double* f = p_.data() + s * boosting_rows;
                 set_line(f, {state_term(s, 0), state_term(s, 1), 0}, 1.0, begin, count);
                 for (std::size_t c = 1; c < c_; ++c) {
                     add_line(f, {0.0, state_term(s, c + 1), c}, 1.0, begin, count);
@@ -128,15 +133,13 @@ class Booster {
             mirrored_ = sum_w_[0] >= mirrored_above * total_;
         }
         if (mirrored_) {
-            if (!fit_line(0, lines_[1])) return false;
+            if (!fit_lines({&all_classes_[1], 1})) return false;
             add_to_model(0, lines_[1], -1.0);
             add_to_model(1, lines_[1], 1.0);
         } else {
             const std::span<const std::size_t> classes = awake();
             respond(classes);
-            for (std::size_t r = 0; r < classes.size(); ++r) {
-                if (!fit_line(r, lines_[classes[r]])) return false;
-            }
+            if (!fit_lines(classes)) return false;
             for (std::size_t j = 0; j < m_; ++j) add_to_model(j, lines_[j], 1.0);
         }
         follow(*this);
@@ -153,7 +156,7 @@ class Booster {
                 add_line(F_.data() + begin, other.lines_[0], -model_.scale(), begin, count);
             } else {
                 for (std::size_t j = 0; j < m_; ++j) {
-                    set_line(p_.data() + j * block_rows, other.lines_[j], 1.0, begin, count);
+                    set_line(p_.data() + j * boosting_rows, other.lines_[j], 1.0, begin, count);
                 }
                 move(begin, count);
             }
@@ -178,8 +181,8 @@ class Booster {
     // Squared differences between probabilities and classes, summed over rows and classes.
     double squared_error() {
         double sum = 0.0;
-        for_blocks([&](std::size_t begin, std::size_t count) {
-            probabilities(all_classes_, begin, count);
+        for_blocks<block_rows>([&](std::size_t begin, std::size_t count) {
+            probabilities(begin, count);
             for (std::size_t j = 0; j < m_; ++j) {
                 sum +=
                     kernels_.squared_error(p_.data() + j * block_rows, labels_.data() + begin,
@@ -204,6 +207,14 @@ class Booster {
     // the weight the two classes part. Below this average weight both lines are computed.
     static constexpr double mirrored_above = 1e-4;
 
+    // Sums above this are the same whether weights too small to be tame are added or not.
+    static constexpr double smallest_sum = 0x1p-100;
+
+    // Whether products with a weight are as far from the smallest numbers as those without.
+    static bool is_tame(double weight) {
+        return weight == 0.0 || (weight > 0x1p-60 && weight < 0x1p60);
+    }
+
     static std::ptrdiff_t signed_size(std::size_t size) {
         return static_cast<std::ptrdiff_t>(size);
     }
@@ -211,11 +222,11 @@ class Booster {
         if (array.size() < size) array.resize(size);
     }
 
-    template <class Work>
+    template <std::size_t most = boosting_rows, class Work>
     void for_blocks(Work&& work) {
-        for (std::size_t begin = 0; begin < n_; begin += block_rows) {
-            stop_check_.count(block_rows);
-            work(begin, std::min(block_rows, n_ - begin));
+        for (std::size_t begin = 0; begin < n_; begin += most) {
+            stop_check_.count(most);
+            work(begin, std::min(most, n_ - begin));
         }
     }
 
@@ -231,18 +242,16 @@ class Booster {
         if (m_ == 2) {
             for (std::size_t i = 0; i < count; ++i) F_[begin + i] += model_.scale() * p_[i];
         } else {
-            kernels_.centre(p_.data(), m_, count);
-            kernels_.add_columns(F_.data() + begin, n_, p_.data(), m_, count);
+            kernels_.add_centred(F_.data() + begin, n_, p_.data(), m_, count);
         }
     }
 
-    // Class probabilities of a block of rows, one column of block_rows for each listed class.
-    void probabilities(std::span<const std::size_t> classes, std::size_t begin, std::size_t count) {
+    // Class probabilities of a block of rows, one column of block_rows for each class.
+    void probabilities(std::size_t begin, std::size_t count) {
         if (m_ == 2) {
             kernels_.sigmoid(F_.data() + begin, p_.data(), p_.data() + block_rows, count);
         } else {
-            kernels_.softmax(F_.data() + begin, {classes.data(), classes.size()}, n_, p_.data(),
-                             count);
+            kernels_.softmax(F_.data() + begin, {all_classes_.data(), m_}, n_, p_.data(), count);
         }
     }
 
@@ -268,58 +277,111 @@ class Booster {
         return awake_;
     }
 
-    // Working responses and weights of some classes.
+    Responses responses(std::size_t begin) {
+        return {w_.data() + begin, z_.data() + begin, sum_w_.data()};
+    }
+
+    // Working responses and weights of some classes. Beside a sum of any size it makes no
+    // difference that small weights are held at a tame one.
     void respond(std::span<const std::size_t> classes) {
+        respond(classes, !tame_weights_);
+        const bool lost = std::any_of(sum_w_.begin(), sum_w_.end(),
+                                      [](double sum) { return !(sum > smallest_sum); });
+        if (!exact_ && !tame_ && lost) respond(classes, true);
+    }
+
+    void respond(std::span<const std::size_t> classes, bool exact) {
         resize(w_, classes.size() * n_);
         resize(z_, classes.size() * n_);
         sum_w_.assign(classes.size(), 0.0);
+        tame_ = true;
+        exact_ = exact;
         for_blocks([&](std::size_t begin, std::size_t count) {
-            probabilities(classes, begin, count);
-            for (std::size_t r = 0; r < classes.size(); ++r) {
-                const std::size_t column = m_ == 2 ? classes[r] : r;
-                kernels_.respond(p_.data() + column * block_rows, labels_.data() + begin,
-                                 static_cast<double>(classes[r]), weights_.data() + begin,
-                                 w_.data() + r * n_ + begin, z_.data() + r * n_ + begin, count);
-            }
-            kernels_.sum_weights(w_.data() + begin, classes.size(), n_, sum_w_.data(), count);
+            const BoostedRows rows{labels_.data() + begin, weights_.data() + begin, n_};
+            tame_ = respond(classes, rows, begin, count) && tame_;
         });
     }
 
-    // Weighted simple regression of response r on each score; the best line, if there is one.
-    bool fit_line(std::size_t r, Line& line) {
-        double* w = w_.data() + r * n_;
-        const double* z = z_.data() + r * n_;
-        if (!(sum_w_[r] > 0.0)) return false;
-        first_.assign(2 + width_, 0.0);
+    bool respond(std::span<const std::size_t> classes, const BoostedRows& rows, std::size_t begin,
+                 std::size_t count) {
+        const double* F = F_.data() + begin;
+        Responses to = responses(begin);
+        if (m_ > 2) {
+            return kernels_.respond_to_all(F, {classes.data(), classes.size()}, rows, exact_,
+                                           p_.data(), to, count);
+        }
+        bool tame = true;
+        for (const std::size_t label : classes) {
+            tame = kernels_.respond_to_two(F, label, rows, exact_, to, count) && tame;
+            to = {to.w + n_, to.z + n_, to.sum_w + 1};
+        }
+        return tame;
+    }
+
+    // Weighted simple regression of the responses of some classes on each score: the best line of
+    // each class. False if some class has none.
+    bool fit_lines(std::span<const std::size_t> classes) {
+        if (std::any_of(sum_w_.begin(), sum_w_.end(), [](double sum) { return !(sum > 0.0); })) {
+            return false;
+        }
+        sum_up(classes.size());
+        if (!exact_ && !tame_ && any_score_hardly_varies(classes.size())) {
+            respond(classes, true);
+            return fit_lines(classes);
+        }
+        for (std::size_t r = 0; r < classes.size(); ++r) {
+            if (!best_line(r, lines_[classes[r]])) return false;
+        }
+        return true;
+    }
+
+    // The means of scores and responses by their weights, and sums of squares around them.
+    void sum_up(std::size_t m) {
+        means_.assign(m * width_, 0.0);
         for_blocks([&](std::size_t begin, std::size_t count) {
-            kernels_.first_moments(w + begin, z + begin, scores(begin), total_, sum_w_[r],
-                                   first_.data(), count);
+            kernels_.first_moments(responses(begin), m, n_, scores(begin), total_, exact_,
+                                   means_.data(), count);
         });
-        const double mean_z = first_[1] / first_[0];
-        for (std::size_t c = 0; c < width_; ++c) mean_x_[c] = first_[2 + c] / first_[0];
-        std::fill(second_.begin(), second_.end(), 0.0);
+        for (std::size_t r = 0; r < m; ++r) {
+            double* sums = means_.data() + r * width_;
+            const double sum_w = sums[width_ - 2];
+            for (std::size_t c = 0; c < width_; ++c) sums[c] /= sum_w;
+        }
+        second_.assign(2 * m * width_, 0.0);
         for_blocks([&](std::size_t begin, std::size_t count) {
-            kernels_.second_moments(w + begin, z + begin, scores(begin), mean_z, mean_x_.data(),
+            kernels_.second_moments(responses(begin), m, n_, scores(begin), means_.data(),
                                     second_.data(), count);
         });
-        return best_line(mean_z, line);
     }
 
-    bool best_line(double mean_z, Line& line) const {
-        double best = 0.0;
-        bool found = false;
-        for (std::size_t c = 0; c < c_; ++c) {
-            const double sum_xx = second_[1 + c];
-            const double sum_xz = second_[1 + width_ + c];
-            if (usable_[c] == 0 || sum_xx == 0.0) continue;
-            const double slope = sum_xz / sum_xx;
-            const double error = second_[0] - slope * sum_xz;
-            if (!std::isfinite(slope) || (found && !(error < best))) continue;
-            found = true;
-            best = error;
-            line = {mean_z - slope * mean_x_[c], slope, c};
+    // Whether some score might not vary at all, but for weights that are nothing.
+    bool any_score_hardly_varies(std::size_t m) const {
+        for (std::size_t r = 0; r < m; ++r) {
+            const double* sum_xx = second_.data() + 2 * r * width_;
+            if (std::any_of(sum_xx, sum_xx + c_,
+                            [](double sum) { return !(sum > smallest_sum); })) {
+                return true;
+            }
         }
-        return found;
+        return false;
+    }
+
+    bool best_line(std::size_t r, Line& line) {
+        const double* sum_xx = second_.data() + 2 * r * width_;
+        kernels_.slopes_and_errors(sum_xx, width_, slopes_.data(), errors_.data());
+        double best = 0.0;
+        std::size_t chosen = c_;
+        for (std::size_t c = 0; c < c_; ++c) {
+            if (usable_[c] == 0 || sum_xx[c] == 0.0) continue;
+            if (!std::isfinite(slopes_[c]) || (chosen < c_ && !(errors_[c] < best))) continue;
+            chosen = c;
+            best = errors_[c];
+        }
+        if (chosen == c_) return false;
+        const double* means = means_.data() + r * width_;
+        const double slope = slopes_[chosen];
+        line = {means[width_ - 1] - slope * means[chosen], slope, chosen};
+        return true;
     }
 
     void add_to_model(std::size_t label, const Line& line, double sign) {
@@ -343,15 +405,18 @@ class Booster {
     std::size_t m_, c_, width_;
     std::size_t n_rows_ = 0, n_ = 0;  // without and with the rows that only pad
     double total_ = 0.0;
-    std::vector<double> x_, labels_, weights_;  // the rows
-    std::vector<double> F_, w_, z_;             // the state, a column of n_ a class
-    std::vector<double> p_;                     // probabilities or lines of one block
-    std::vector<double> sum_w_, first_, mean_x_, second_;
+    std::vector<double> x_, labels_, weights_;    // the rows
+    std::vector<double> F_, w_, z_;               // the state, a column of n_ a class
+    std::vector<double> p_;                       // probabilities or lines of one block
+    std::vector<double> sum_w_, means_, second_;  // by class
+    std::vector<double> slopes_, errors_;         // of one class, by score
     std::vector<std::uint8_t> usable_;
     std::vector<std::size_t> all_classes_, present_, absent_, awake_, asleep_;
     Model model_;
     std::vector<Line> lines_;
     bool mirrored_ = false;
+    bool tame_weights_ = true, tame_ = true;  // whether they are far from the smallest numbers
+    bool exact_ = false;                      // whether responses were found without that
     StopCheck stop_check_;
 };
 

@@ -140,9 +140,10 @@ class ShrunkenGrower {
         if (at.depth >= settings_.max_depth) return false;
         if (tree().n_rows[at.node] < settings_.min_samples_split) return false;
         const EvidenceShape shape{r_.n_states};
-        evidence_.resize(rows.size() * shape.size());
-        double* to = evidence_.data();
+        evidence_.assign(rows.size() * shape.stride(), 0.0);
+        double* next = evidence_.data();
         for (const Row row : rows) {
+            double* to = std::exchange(next, next + shape.stride());
             const double* p = fitter_.probability(row);
             *to++ = weights_[row];
             for (std::size_t j = 0; j < r_.n_states; ++j) {

@@ -13,6 +13,7 @@
 #include "data/bins.hpp"
 #include "data/data.hpp"
 #include "data/stop.hpp"
+#include "shrunken/bin_sums.hpp"
 
 namespace caltree {
 
@@ -22,6 +23,8 @@ struct EvidenceShape {
     std::size_t n_states = 1;
 
     std::size_t size() const { return 1 + 2 * n_states; }
+    // From row to row, and from bin to bin, if sums are to be made of whole vectors.
+    std::size_t stride() const { return (size() + 3) / 4 * 4; }
 
     // The deviance that a penalised Newton step would gain, times 2.
     double gain(const double* sums, double penalty) const {
@@ -82,15 +85,19 @@ struct ResidualSettings {
 };
 
 // Up to so many rows, sorting them by insertion is cheaper than looking at every bin.
-inline constexpr std::size_t few_rows = 48;
+inline constexpr std::size_t few_rows = 32;
 
 class ResidualFinder {
   public:
     ResidualFinder(std::span<const BinnedColumn> columns, EvidenceShape shape,
                    const ResidualSettings& settings)
-        : columns_(columns), shape_(shape), settings_(settings), node_(shape.size()) {}
+        : columns_(columns),
+          shape_(shape),
+          settings_(settings),
+          node_(shape.size()),
+          bins_(shape.stride()) {}
 
-    // `evidence`: of every row, in the order of `rows`.
+    // `evidence`: of every row, in the order of `rows`, shape.stride() numbers each.
     ResidualSplit find(std::span<const Row> rows, std::span<const double> evidence,
                        std::span<const std::size_t> attributes) {
         std::fill(node_.begin(), node_.end(), 0.0);
@@ -102,8 +109,14 @@ class ResidualFinder {
             if (shape_.n_states == 1 && columns_[a].numeric && rows.size() <= few_rows) {
                 if (scan_few_rows(a, rows, evidence, best)) continue;
             }
-            collect(columns_[a], rows, evidence);
-            scan(a, best);
+            if (rows.size() * 8 >= columns_[a].n_bins) {
+                collect_bins(columns_[a], rows, evidence);
+                scan(a, best);
+                bins_.clear(columns_[a].n_bins);
+            } else {
+                collect_sorted(columns_[a], rows, evidence);
+                scan(a, best);
+            }
         }
         return best;
     }
@@ -120,10 +133,7 @@ class ResidualFinder {
         ResidualSplit best;
         for (std::size_t a = 0; a < columns_.size(); ++a) {
             if (columns_[a].n_bins < 1) continue;
-            const auto first = histograms.begin() + static_cast<std::ptrdiff_t>(starts[a]);
-            sums_.assign(first,
-                         first + static_cast<std::ptrdiff_t>((columns_[a].n_bins + 1) * size));
-            keep_cells(columns_[a]);
+            keep_cells(columns_[a], histograms.data() + starts[a]);
             scan(a, best);
         }
         return best;
@@ -150,7 +160,7 @@ class ResidualFinder {
             const std::uint32_t bin = keys[i] >> 16;
             Sums cell;
             for (; i < rows.size() && keys[i] >> 16 == bin; ++i) {
-                cell.add(evidence.data() + (keys[i] & 0xffffU) * 3);
+                cell.add(evidence.data() + (keys[i] & 0xffffU) * shape_.stride());
             }
             left.add(&cell.rows);
             if (i == rows.size() || left.rows < settings_.min_samples_leaf) continue;
@@ -186,54 +196,41 @@ class ResidualFinder {
         return (side.residual * side.residual * right + other * other * left) / (left * right);
     }
 
-    // One of the different bins among the node's rows; the sums stand in sums_.
+    // One of the different bins among the node's rows, and where its sums stand.
     struct Cell {
         Bin bin;
         std::size_t at;
     };
 
     void add(double* to, std::span<const double> evidence, std::size_t i) const {
-        if (shape_.n_states == 1) {  // the most frequent case, unrolled
-            const double* from = evidence.data() + i * 3;
-            to[0] += from[0];
-            to[1] += from[1];
-            to[2] += from[2];
-            return;
-        }
-        const double* from = evidence.data() + i * shape_.size();
+        const double* from = evidence.data() + i * shape_.stride();
         for (std::size_t t = 0; t < shape_.size(); ++t) to[t] += from[t];
     }
 
     // The sums of each bin, in ascending order; of missing values, if any, apart.
-    void collect(const BinnedColumn& column, std::span<const Row> rows,
-                 std::span<const double> evidence) {
-        // Sorting a few rows is cheaper than looking at every bin.
-        if (rows.size() * 8 >= column.n_bins) {
-            collect_all_bins(column, rows, evidence);
-        } else {
-            collect_sorted(column, rows, evidence);
-        }
+    void collect_bins(const BinnedColumn& column, std::span<const Row> rows,
+                      std::span<const double> evidence) {
+        bins_.add(column, rows, evidence);
+        sums_ = bins_.sums();
+        const double* last = sums_ + bins_.place(column.n_bins);
+        missing_.assign(last, last + shape_.size());
+        cells_.clear();
+        bins_.for_seen(column.n_bins, [&](std::size_t bin, std::size_t at) {
+            // Rows may have no weight.
+            if (sums_[at] > 0.0) cells_.push_back({static_cast<Bin>(bin), at});
+        });
     }
 
-    void collect_all_bins(const BinnedColumn& column, std::span<const Row> rows,
-                          std::span<const double> evidence) {
+    // Of given sums of all bins, those that have rows.
+    void keep_cells(const BinnedColumn& column, const double* sums) {
         const std::size_t size = shape_.size();
-        sums_.assign((column.n_bins + 1) * size, 0.0);
-        for (std::size_t i = 0; i < rows.size(); ++i) {
-            add(sums_.data() + column.codes[rows[i]] * size, evidence, i);
-        }
-        keep_cells(column);
-    }
-
-    // Of the sums of all bins, those that have rows.
-    void keep_cells(const BinnedColumn& column) {
-        const std::size_t size = shape_.size();
+        sums_ = sums;
         cells_.clear();
         for (std::size_t bin = 0; bin < column.n_bins; ++bin) {
-            if (sums_[bin * size] > 0.0) cells_.push_back({static_cast<Bin>(bin), bin * size});
+            if (sums[bin * size] > 0.0) cells_.push_back({static_cast<Bin>(bin), bin * size});
         }
-        const auto last = sums_.begin() + static_cast<std::ptrdiff_t>(column.n_bins * size);
-        missing_.assign(last, last + static_cast<std::ptrdiff_t>(size));
+        const double* last = sums + column.n_bins * size;
+        missing_.assign(last, last + size);
     }
 
     void collect_sorted(const BinnedColumn& column, std::span<const Row> rows,
@@ -246,7 +243,7 @@ class ResidualFinder {
         }
         std::sort(keyed_.begin(), keyed_.end());
         const std::size_t size = shape_.size();
-        sums_.clear();
+        sorted_.clear();
         for (const std::uint64_t key : keyed_) {
             const auto bin = static_cast<Bin>(key >> 32);
             const std::size_t i = key & 0xffffffffU;
@@ -255,11 +252,12 @@ class ResidualFinder {
                 continue;
             }
             if (cells_.empty() || cells_.back().bin != bin) {
-                cells_.push_back({bin, sums_.size()});
-                sums_.resize(sums_.size() + size, 0.0);
+                cells_.push_back({bin, sorted_.size()});
+                sorted_.resize(sorted_.size() + size, 0.0);
             }
-            add(sums_.data() + cells_.back().at, evidence, i);
+            add(sorted_.data() + cells_.back().at, evidence, i);
         }
+        sums_ = sorted_.data();
     }
 
     // By the correction that the state with most to gain asks for: but for the prior, the best
@@ -345,7 +343,7 @@ class ResidualFinder {
             return;
         }
         for (std::size_t c = 0; c < n_cuts; ++c) {
-            const double* cell = sums_.data() + cells_[c].at;
+            const double* cell = sums_ + cells_[c].at;
             for (std::size_t t = 0; t < size; ++t) left_[t] += cell[t];
             for (std::size_t t = 0; t < size; ++t) right_[t] = node_[t] - left_[t];
             if (left_[0] < settings_.min_samples_leaf) continue;
@@ -361,7 +359,7 @@ class ResidualFinder {
         Sums left;
         left.add(left_.data());
         for (std::size_t c = 0; c < n_cuts; ++c) {
-            left.add(sums_.data() + cells_[c].at);
+            left.add(sums_ + cells_[c].at);
             if (left.rows < settings_.min_samples_leaf) continue;
             if (node_[0] - left.rows < settings_.min_samples_leaf) break;
             const double gain = gain_of(left) - before;
@@ -392,7 +390,10 @@ class ResidualFinder {
     std::span<const BinnedColumn> columns_;
     EvidenceShape shape_;
     ResidualSettings settings_;
-    std::vector<double> node_, missing_, left_, right_, sums_;
+    std::vector<double> node_, missing_, left_, right_;
+    BinSums bins_;
+    std::vector<double> sorted_;    // sums of the bins that have rows
+    const double* sums_ = nullptr;  // where those of the cells stand
     std::vector<Cell> cells_;
     std::vector<std::uint64_t> keyed_;
     StopCheck stop_check_;

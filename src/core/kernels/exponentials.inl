@@ -1,0 +1,174 @@
+// Exponentials, and the probabilities that are made of them; see kernels.inl.
+
+static inline std::size_t whole_vectors(std::size_t n) { return n / row_multiple * row_multiple; }
+
+// Down to here exponentials are tame: nothing that is made of them comes near the smallest numbers,
+// so that quotients may be found by multiplication, and a power of two in one step.
+static constexpr double tame_exponent = -650.0;
+
+// a / b to the last bit, given 1 / b to the last bit. The remainder of the product a (1 / b) is
+// exact, and is what the product is corrected by: with one rounding, the result is the nearest
+// number to a / b (Markstein, 1990), if a is tame.
+static inline double quotient(double a, double b, [[maybe_unused]] double per_b) {
+#ifdef __FMA__
+    const double product = a * per_b;
+    return __builtin_fma(__builtin_fma(-product, b, a), per_b, product);
+#else
+    return a / b;
+#endif
+}
+
+// The exponent is kept in the low bits of a number that was shifted.
+static inline double power_of_two(double shifted) {
+    return std::bit_cast<double>((std::bit_cast<std::uint64_t>(shifted) + 1023) << 52);
+}
+
+// exp(x) for x <= 0, within one unit in the last place, 0 where the true value rounds to it.
+// The same on every machine, which the C library's is not. If `tame`, smaller ones than the tame
+// are held there.
+template <bool tame = false>
+static inline double exp_of_nonpositive(double x) {
+    // exp(x) = 2^k exp(r), k the nearest integer to x / ln 2, |r| <= ln 2 / 2.
+    constexpr double shift = 0x1.8p52;  // adding it rounds to an integer, kept in the low bits
+    constexpr double ln2_high = 6.93147180369123816490e-01;
+    constexpr double ln2_low = 1.90821492927058770002e-10;
+    constexpr double lowest = tame ? tame_exponent : -746.0;
+    const double inside = x > lowest ? x : lowest;
+    const double shifted = inside * 1.44269504088896338700e+00 + shift;
+    const double k = shifted - shift;
+    const double r = (inside - k * ln2_high) - k * ln2_low;
+    // (exp(r) - 1 - r) / r^2, interpolated at Chebyshev's points: relative error of exp 2e-17.
+    // Summed in pairs, for the sake of many short chains instead of one long one.
+    const double r2 = r * r;
+    const double r4 = r2 * r2;
+    const double low = (0x1.0000000000001p-1 + 0x1.5555555555556p-3 * r) +
+                       (0x1.5555555553d64p-5 + 0x1.11111111109b4p-7 * r) * r2;
+    const double middle = (0x1.6c16c1788b646p-10 + 0x1.a01a01a7c3d59p-13 * r) +
+                          (0x1.a019b90eefe8ep-16 + 0x1.71de0daf7a6ccp-19 * r) * r2;
+    const double high = 0x1.2891834686c7ep-22 + 0x1.af38a71a18cb9p-26 * r;
+    const double q = low + (middle + high * r4) * r4;
+    const double fraction = 1.0 + (r + r2 * q);
+    if (tame) return fraction * power_of_two(shifted);
+    // In two steps: 2^k alone may lie below the normal numbers.
+    const double upper = k > -1000.0 ? k : -1000.0;
+    return fraction * power_of_two(upper + shift) * power_of_two((k - upper) + shift);
+}
+
+static void highest(const double* CALTREE_RESTRICT F, ClassList classes, std::size_t F_stride,
+                    double* CALTREE_RESTRICT largest, std::size_t n) {
+    n = whole_vectors(n);
+    const double* first = F + classes.index[0] * F_stride;
+    for (std::size_t i = 0; i < n; ++i) largest[i] = first[i];
+    for (std::size_t k = 1; k < classes.count; ++k) {
+        const double* Fk = F + classes.index[k] * F_stride;
+        for (std::size_t i = 0; i < n; ++i) largest[i] = Fk[i] > largest[i] ? Fk[i] : largest[i];
+    }
+}
+
+static bool all_between(const double* CALTREE_RESTRICT Fj, const double* CALTREE_RESTRICT largest,
+                        double low, double high, std::size_t n) {
+    n = whole_vectors(n);
+    std::uint64_t outside = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+        const double below = Fj[i] - largest[i];
+        outside += static_cast<std::uint64_t>(!(below > low)) |
+                   static_cast<std::uint64_t>(!(below < high));
+    }
+    return outside == 0;
+}
+
+static bool all_above(const double* CALTREE_RESTRICT x, double low, std::size_t n) {
+    std::uint64_t outside = 0;
+    for (std::size_t i = 0; i < n; ++i) outside += static_cast<std::uint64_t>(!(x[i] > low));
+    return outside == 0;
+}
+
+// exp(F - the largest F) of some classes, their total, and of each row the lowest such difference.
+template <bool tame, std::size_t p_stride>
+static void exponentials(const double* CALTREE_RESTRICT F, ClassList classes, std::size_t F_stride,
+                         double* CALTREE_RESTRICT p, double* CALTREE_RESTRICT total,
+                         double* CALTREE_RESTRICT lowest, std::size_t n) {
+    n = whole_vectors(n);
+    double largest[p_stride];
+    highest(F, classes, F_stride, largest, n);
+    for (std::size_t i = 0; i < n; ++i) total[i] = lowest[i] = 0.0;
+    for (std::size_t k = 0; k < classes.count; ++k) {
+        const double* Fk = F + classes.index[k] * F_stride;
+        double* pk = p + k * p_stride;
+        for (std::size_t i = 0; i < n; ++i) {
+            const double below = Fk[i] - largest[i];
+            lowest[i] = below > lowest[i] ? lowest[i] : below;
+            pk[i] = exp_of_nonpositive<tame>(below);
+            total[i] += pk[i];
+        }
+    }
+}
+
+// Returns whether all exponentials are tame. If not, and if `exact`, all is done anew without that.
+template <bool exact, std::size_t p_stride>
+static bool softmax_of(const double* CALTREE_RESTRICT F, ClassList classes, std::size_t F_stride,
+                       double* CALTREE_RESTRICT p, std::size_t n) {
+    n = whole_vectors(n);
+    double total[p_stride], lowest[p_stride], per_total[p_stride];
+    exponentials<true, p_stride>(F, classes, F_stride, p, total, lowest, n);
+    const bool tame = all_above(lowest, tame_exponent, n);
+    if (exact && !tame) {
+        exponentials<false, p_stride>(F, classes, F_stride, p, total, lowest, n);
+        for (std::size_t k = 0; k < classes.count; ++k) {
+            double* pk = p + k * p_stride;
+            for (std::size_t i = 0; i < n; ++i) pk[i] /= total[i];
+        }
+        return false;
+    }
+    for (std::size_t i = 0; i < n; ++i) per_total[i] = 1.0 / total[i];
+    for (std::size_t k = 0; k < classes.count; ++k) {
+        double* pk = p + k * p_stride;
+        for (std::size_t i = 0; i < n; ++i) pk[i] = quotient(pk[i], total[i], per_total[i]);
+    }
+    return tame;
+}
+
+static void softmax(const double* CALTREE_RESTRICT F, ClassList classes, std::size_t F_stride,
+                    double* CALTREE_RESTRICT p, std::size_t n) {
+    softmax_of<true, block_rows>(F, classes, F_stride, p, n);
+}
+
+static void sigmoid(const double* CALTREE_RESTRICT d, double* CALTREE_RESTRICT p0,
+                    double* CALTREE_RESTRICT p1, std::size_t n) {
+    n = whole_vectors(n);
+    for (std::size_t i = 0; i < n; ++i) {
+        const double e = exp_of_nonpositive(d[i] > 0.0 ? -d[i] : d[i]);
+        const double larger = 1.0 / (1.0 + e);
+        const double smaller = e * larger;
+        p1[i] = d[i] > 0.0 ? larger : smaller;
+        p0[i] = d[i] > 0.0 ? smaller : larger;
+    }
+}
+
+// log(1 + e) for e from 0 to 1, by 2 atanh(e / (2 + e)): interpolated at Chebyshev's points, with a
+// relative error of 3e-18 before rounding.
+static inline double log_of_one_plus(double e) {
+    const double s = e / (2.0 + e);
+    const double t = s * s;
+    const double t2 = t * t;
+    const double t4 = t2 * t2;
+    const double low = (0x1.0000000000000p+0 + 0x1.5555555555527p-2 * t) +
+                       (0x1.99999999a1c4fp-3 + 0x1.249249201beacp-3 * t) * t2;
+    const double middle = (0x1.c71c7445b2127p-4 + 0x1.745caf74cbe5ep-4 * t) +
+                          (0x1.3b1e2bc8a12dep-4 + 0x1.106443d797a85p-4 * t) * t2;
+    const double high =
+        (0x1.f00852a5c69fap-5 + 0x1.54f8c703ce149p-5 * t) + 0x1.5d1081172f887p-4 * t2;
+    return 2.0 * s * (low + (middle + high * t4) * t4);
+}
+
+static void logistic(const double* CALTREE_RESTRICT d, double* CALTREE_RESTRICT p,
+                     double* CALTREE_RESTRICT norm, std::size_t n) {
+    n = whole_vectors(n);
+    for (std::size_t i = 0; i < n; ++i) {
+        const double positive = d[i] > 0.0 ? d[i] : 0.0;
+        const double e = exp_of_nonpositive(d[i] > 0.0 ? -d[i] : d[i]);
+        const double larger = 1.0 / (1.0 + e);
+        p[i] = d[i] > 0.0 ? larger : e * larger;
+        norm[i] = positive + log_of_one_plus(e);
+    }
+}
