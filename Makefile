@@ -44,6 +44,7 @@ fuzz-sanitized: sanitize
 
 bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/forest.py
 	$(BIN)/python benchmarks/apply.py
 
 bench-scale: $(VENV)/.ready

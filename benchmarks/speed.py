@@ -215,7 +215,7 @@ def forests(quick: bool) -> None:
             partial(theirs.fit, table, y, scores=scores),
         )
         note = f"{fits[0]:.1f} s / {fits[1]:.1f} s, {fits[1] / fits[0]:.1f} times as fast"
-        limit = 1.0 if n_rows < 30_000 else 1 / 3
+        limit = 1.0 if n_rows < 30_000 else 0.15
         report(f"fit, {n_rows:,} rows", fits[0] / fits[1], limit, "units", note)
 
 

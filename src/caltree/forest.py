@@ -37,6 +37,7 @@ class CalibrationForest(AttributeCalibrator):
     groups); every other tree may split on the scores, too. Each
     tree is read at several sizes of regions, from the root alone down to a few rows, and the rows
     that it did not see decide on the weight of each size, and of the uncalibrated probabilities.
+    A size of small weight is read in few of the trees, and numbers are rounded to what matters.
 
     Parameters
     ----------
@@ -118,9 +119,10 @@ class CalibrationForest(AttributeCalibrator):
     Notes
     -----
     Time grows with the number of trees, attributes, classes and n log n of the rows; memory with
-    the number of nodes, which is in proportion to trees and rows, and smaller if the blend needs
-    no small regions. A node with fewer rows than an eighth of the number of classes is not split,
-    and of more than 30 scores a tree looks at ten, which are drawn for it.
+    the number of nodes, which is in proportion to trees and rows, and far smaller if small regions
+    have little weight: with many rows, only the first 20 trees are grown down to a few rows then.
+    A node with fewer rows than an eighth of the number of classes is not split, and of more than 30
+    scores a tree looks at ten, which are drawn for it.
 
     Examples
     --------

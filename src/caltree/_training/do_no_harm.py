@@ -72,11 +72,10 @@ def choose_weights(held_out: HeldOut, *, or_global: bool = False) -> tuple[Float
     With `or_global`, the model for all rows, which comes first of those that calibrate, will do if
     it shows that it helps and the best average does not.
     """
-    best = chosen = best_weights(held_out)
+    best = chosen = round_weights(best_weights(held_out))
     if held_out.has_uncalibrated:
         choices = [best, np.eye(len(held_out))[1]] if or_global else [best]
-        chosen = leave_uncalibrated_if_in_doubt(held_out, choices)
-    chosen = round_weights(chosen)
+        chosen = round_weights(leave_uncalibrated_if_in_doubt(held_out, choices))
     return chosen, make_selection(held_out, best, chosen)
 
 

@@ -19,7 +19,7 @@
 
 namespace caltree {
 
-// The same, an inner node in 32 bytes.
+// Where one row goes, a node at a time.
 class Router {
   public:
     explicit Router(const Routes& routes) : branches_(routes.branches) {
