@@ -10,7 +10,7 @@ from scipy.special import softmax
 from caltree import CalibrationBoosting, CalibrationForest
 from caltree._training import boosting_columns, held_out
 from caltree._training.bagging import SIZES, sizes_for
-from caltree._training.boosting_columns import columns_of, score_floors
+from caltree._training.boosting_columns import columns_of, count_bins, score_floors
 from caltree._training.dataset import Dataset
 from caltree._training.do_no_harm import choose_weights
 
@@ -133,6 +133,14 @@ def test_scores_above_their_floors(dataset):
     assert np.array_equal(seen[~raised], given[~raised])
     for column in seen.T:
         assert (column == column.min()).mean() == pytest.approx(0.8, abs=0.01)
+
+
+@pytest.mark.parametrize("n_classes", [30, 31])
+def test_bins_of_scores(dataset, n_classes):
+    X, y, scores = make_rows(200, n_classes)
+    CalibrationForest(2, max_depth=1).fit(X, y, scores=scores)
+    expected = {} if n_classes == 30 else {"max_bin_by_feature": [255] * 3 + [31] * 31}
+    assert count_bins(dataset(), 255) == expected
 
 
 def test_no_split_is_below_a_floor(dataset, monkeypatch):

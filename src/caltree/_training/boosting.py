@@ -17,7 +17,7 @@ from .._inputs.folds import Fold, Rows, make_folds, random_generator
 from .._inputs.scores import is_offset
 from .._running import progress
 from .._running.threads import count_threads
-from .boosting_columns import columns_of, nominal_columns, score_floors
+from .boosting_columns import columns_of, count_bins, nominal_columns, score_floors
 from .candidates import Candidates
 from .curves import fit_correction
 from .dataset import Dataset
@@ -328,6 +328,7 @@ def _parameters(dataset: Dataset, settings: BoostingSettings, n_threads: int) ->
     is_binary = dataset.n_classes == 2
     found: dict[str, Any] = {
         **PARAMETERS,
+        **count_bins(dataset, int(PARAMETERS["max_bin"])),
         # Of more classes and few rows trees at random cuts are better: the folds average them out.
         "extra_trees": not is_binary and len(dataset.labels) < MANY_ROWS,
         "objective": "binary" if is_binary else "multiclass",

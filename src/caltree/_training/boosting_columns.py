@@ -12,6 +12,8 @@ FEW_SCORES = 30
 """Of more scores, trees tell rows apart by the highest values alone; see `score_floors`."""
 SHARES_OF_A_CLASS = 20.0
 """The highest values are those of so many times as many rows as a class has in the mean."""
+BINS_OF_A_SCORE = 31
+"""The bins of each of many scores: all of them are looked at for every tree."""
 
 
 def columns_of(dataset: Dataset, floors: Floats | None) -> Floats:
@@ -38,3 +40,12 @@ def nominal_columns(attributes: Attributes) -> list[int]:
     """Return the columns whose numbers are codes of categories."""
     found: list[int] = np.flatnonzero(attributes.n_categories > 0).tolist()
     return found
+
+
+def count_bins(dataset: Dataset, most: int) -> dict[str, list[int]]:
+    """Return LightGBM's parameter for fewer bins of scores; none if there are few scores."""
+    n_scores = dataset.n_plain_scores
+    if n_scores <= FEW_SCORES:
+        return {}
+    bins = [most] * dataset.matrix.shape[1] + [min(most, BINS_OF_A_SCORE)] * n_scores
+    return {"max_bin_by_feature": bins}
