@@ -68,6 +68,7 @@ class Sight {
           per_state_(per_state),
           centre_(centre.begin(), centre.end()),
           classes_(n_states),
+          rows_(block_rows),
           x_(centre.size() * block_rows),
           F_(n_states * block_rows),
           p_(n_states * block_rows),
@@ -83,21 +84,27 @@ class Sight {
     std::size_t width() const { return per_state_ + 1; }
     std::size_t n_parameters() const { return n_states_ * width(); }
 
-    void clear() { rows_.clear(); }
-    std::size_t size() const { return rows_.size(); }
-    bool is_full() const { return rows_.size() == block_rows; }
+    void clear() { count_ = 0; }
+    std::size_t size() const { return count_; }
+    bool is_full() const { return count_ == block_rows; }
 
     // Takes in a row, and the parameters of the node model that is to speak about it.
     void add(const Chunk& chunk, std::size_t row, const double* parameters) {
-        const std::size_t i = rows_.size();
-        rows_.push_back(row);
+        const std::size_t i = count_++;
+        rows_[i] = row;
         const std::size_t n_scores = centre_.size();
         const double* scores = chunk.scores + row * n_scores;
         double* x = x_.data() + i * n_scores;
-        for (std::size_t t = 0; t < n_scores; ++t) {
-            const double deviations = (scores[column(t)] - centre_[t]) * per_deviation_[t];
-            x[t] = std::clamp(deviations, -farthest_score, farthest_score);
+        if (n_states_ == 1) {  // the most frequent case, in one go
+            double sum = parameters[0] + (chunk.offset != nullptr ? chunk.offset[row] : 0.0);
+            for (std::size_t t = 0; t < n_scores; ++t) {
+                x[t] = scaled(scores[t], t);
+                sum += parameters[1 + t] * x[t];
+            }
+            F_[i] = sum;
+            return;
         }
+        for (std::size_t t = 0; t < n_scores; ++t) x[t] = scaled(scores[column(t)], t);
         for (std::size_t j = 0; j < n_states_; ++j) {
             const double* seen = seen_by(i, j);
             double sum = *parameters++;
@@ -109,8 +116,8 @@ class Sight {
 
     // What the node models say about the rows that were taken in.
     void predict() {
-        stop_check_.count(n_states_ * rows_.size());
-        const std::size_t padded = padded_rows(rows_.size());
+        stop_check_.count(n_states_ * count_);
+        const std::size_t padded = padded_rows(count_);
         if (n_states_ == 1) {
             kernels().logistic(F_.data(), p_.data(), norm_.data(), padded);
         } else {
@@ -144,6 +151,10 @@ class Sight {
     }
 
   private:
+    double scaled(double score, std::size_t t) const {
+        const double deviations = (score - centre_[t]) * per_deviation_[t];
+        return std::clamp(deviations, -farthest_score, farthest_score);
+    }
     bool sees_all() const { return per_state_ == centre_.size(); }
     // Those of one state stand side by side, unless all states see all of them.
     std::size_t column(std::size_t t) const {
@@ -153,6 +164,7 @@ class Sight {
     std::size_t n_states_, per_state_;
     std::vector<double> centre_, per_deviation_;
     std::vector<std::size_t> classes_, rows_;
+    std::size_t count_ = 0;
     std::vector<double> x_, F_, p_, norm_;
     StopCheck stop_check_;
 };

@@ -88,20 +88,30 @@ class Summing {
         to += SumsShape::first;
         for (std::size_t j = 0; j < shape_.n_states; ++j) {
             const double p = sight_.probability(i, j);
-            add_state(weight * sight_.residual(i, label, j), weight * p * (1.0 - p),
-                      sight_.seen_by(i, j), to + j * shape_.per_state());
+            const double g = weight * sight_.residual(i, label, j);
+            const double h = weight * p * (1.0 - p);
+            const double* x = sight_.seen_by(i, j);
+            if (shape_.width == 3) {  // the most frequent case, unrolled
+                add_state<3>(g, h, x, to + j * shape_.per_state());
+            } else {
+                add_state<0>(g, h, x, to + j * shape_.per_state());
+            }
         }
     }
 
+    // `known`: the number of parameters, or 0.
+    template <std::size_t known>
     void add_state(double g, double h, const double* x, Whole* to) const {
-        Whole* hessian = to + shape_.width;
-        *to++ += whole(g, units_.plain);
-        *hessian++ += whole(h, units_.plain);
-        for (std::size_t a = 1; a < shape_.width; ++a) {
-            *to++ += whole(g * x[a - 1], units_.score);
-            *hessian++ += whole(h * x[a - 1], units_.score);
+        const std::size_t width = known > 0 ? known : shape_.width;
+        const Units units = units_;
+        Whole* hessian = to + width;
+        *to++ += whole(g, units.plain);
+        *hessian++ += whole(h, units.plain);
+        for (std::size_t a = 1; a < width; ++a) {
+            *to++ += whole(g * x[a - 1], units.score);
+            *hessian++ += whole(h * x[a - 1], units.score);
             for (std::size_t b = 1; b <= a; ++b) {
-                *hessian++ += whole(h * x[a - 1] * x[b - 1], units_.squares);
+                *hessian++ += whole(h * x[a - 1] * x[b - 1], units.squares);
             }
         }
     }
