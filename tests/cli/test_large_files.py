@@ -9,6 +9,7 @@ import pyarrow.parquet
 import pytest
 
 from caltree.cli import large_files
+from caltree.cli.fit import LARGE_FILES
 from caltree.cli.io import sources
 
 from .conftest import make_visits, write
@@ -188,3 +189,7 @@ def test_a_report_needs_rows_that_count(run, tmp_path):
     result = run("report", "model.json", str(nothing), "--out", "page.html")
     assert result.exit_code == 1
     assert "the weights of all rows are 0" in result.stderr
+
+
+def test_the_help_says_what_is_large():
+    assert f"{large_files.MOST_VALUES:,} values" in LARGE_FILES
