@@ -1,4 +1,4 @@
-"""Audits: are scores calibrated, overall and for whom?"""
+"""Audits: are scores calibrated, overall and for whom."""
 
 from .api import audit
 from .effects import Effect

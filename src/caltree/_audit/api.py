@@ -1,4 +1,4 @@
-"""`audit`: are scores calibrated, overall and for whom?"""
+"""`audit`: are scores calibrated, overall and for whom."""
 
 from __future__ import annotations
 
@@ -123,9 +123,12 @@ def audit(
     >>> found = audit(X, y, scores, by=[0])
     >>> found.p_value < 0.001
     True
-    >>> [(group.name, round(group.said, 2), round(group.happened, 2), group.is_off)
-    ...  for group in found.groups]
-    [('all rows', 0.5, 0.41, True), ('x0 = 0', 0.5, 0.49, False), ('x0 = 1', 0.5, 0.5, False), ('x0 = 2', 0.5, 0.25, True)]
+    >>> for group in found.groups:
+    ...     print(group.name, round(group.said, 2), round(group.happened, 2), group.is_off)
+    all rows 0.5 0.41 True
+    x0 = 0 0.5 0.49 False
+    x0 = 1 0.5 0.5 False
+    x0 = 2 0.5 0.25 True
     >>> found.regions[0].name
     'x0 > 1.5'
     """
@@ -195,7 +198,7 @@ def _adjust(
     alpha: float,
 ) -> tuple[list[Finding], list[Finding]]:
     """Adjust the p-values of all groups and regions together."""
-    every = [*named, *found]
+    every: list[Named | Found] = [*named, *found]
     tested = [each for each in every if each.effect.p_value is not None]
     p_values = [each.effect.p_value or 0.0 for each in tested]
     adjusted: dict[int, float] = dict(

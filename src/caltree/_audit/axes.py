@@ -135,7 +135,7 @@ def _of_categories(attribute: Attribute, values: Floats) -> Axis:
     codes = np.full(len(values), n_known, dtype=np.uint8)
     codes[~missing] = bin_of[values[~missing].astype(np.intp)]
     everything = frozenset(range(n_categories))
-    conditions = []
+    conditions: list[Condition] = []
     for place, code in enumerate(order[:n_own].tolist()):
         for inside in (frozenset([code]), everything - {code}):
             if not inside or (n_categories == 2 and len(conditions) == 2):

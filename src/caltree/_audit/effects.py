@@ -137,9 +137,7 @@ def _tilt(said: Floats, weights: Floats, excess: float) -> float:
     return tilt
 
 
-def _shift(
-    rows: Rows, channel: int, inside: Mask, inflation: float
-) -> tuple[float, float, float]:
+def _shift(rows: Rows, channel: int, inside: Mask, inflation: float) -> tuple[float, float, float]:
     """The shift of log-odds that makes what was said what happened, and its interval.
 
     The interval has the shifts that a score test does not reject.

@@ -75,9 +75,7 @@ def _segments(rows: Rows, column: int) -> Iterator[tuple[str, Mask]]:
     yield from segments(attribute, rows.matrix[:, column], _PARTS_OF_NUMBERS)
 
 
-def _examine(
-    rows: Rows, conditions: list[str], inside: Mask, halves: tuple[Half, Half]
-) -> Named:
+def _examine(rows: Rows, conditions: list[str], inside: Mask, halves: tuple[Half, Half]) -> Named:
     """The effect in a group; of several classes, that of the one that is farthest off."""
     channels = rows.channels
     effects = [effect_of(rows, channel, inside) for channel in channels]

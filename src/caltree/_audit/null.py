@@ -59,7 +59,7 @@ class DrawnLabels:
     def residuals(self, channel: int) -> Residuals:
         """Return the residuals of a class."""
         said, weights = self._rows.said(channel), self._rows.row_weights
-        found = (self._labels == channel).astype(np.float32)
+        found: Residuals = (self._labels == channel).astype(np.float32)
         found -= said[:, np.newaxis].astype(np.float32)
         found *= weights[:, np.newaxis].astype(np.float32)
         return found

@@ -58,7 +58,9 @@ class LossParts:
     refinement: Part
 
 
-def split_losses(rows: Rows, random: np.random.Generator, n_jobs: int | None) -> dict[str, LossParts]:
+def split_losses(
+    rows: Rows, random: np.random.Generator, n_jobs: int | None
+) -> dict[str, LossParts]:
     """Split log loss and squared error, by predictions of rows that were held out."""
     if len(rows) > MOST_ROWS:
         rows = rows.take(np.sort(random.choice(len(rows), MOST_ROWS, replace=False)))
@@ -82,9 +84,9 @@ def _part(rows: Rows, losses: Floats) -> Part:
     """The mean of some losses, with the interval of rows, or of groups, that were drawn anew."""
     weights = rows.row_weights
     mean = float(np.average(losses, weights=weights))
-    deviations = weights * (losses - mean)
+    deviations: Floats = weights * (losses - mean)
     if rows.groups is not None:
-        deviations = np.bincount(rows.groups, deviations)
+        deviations = np.asarray(np.bincount(rows.groups, deviations), dtype=np.float64)
     error = math.sqrt(float(deviations @ deviations)) / float(weights.sum())
     reach = error * float(ndtri(0.5 + CONFIDENCE / 2.0))
     return Part(mean, mean - reach, mean + reach)

@@ -12,7 +12,7 @@ from .effects import Effect
 from .parts import LossParts
 from .whole import Whole
 
-SCHEMA = "https://caltree.dev/schema/audit-1.json"
+SCHEMA = "urn:caltree:audit:1"
 
 
 @dataclass(frozen=True)

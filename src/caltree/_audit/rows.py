@@ -7,10 +7,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import logit
 
 from .._fitted.conditions import short
-from .._inputs.arrays import Floats, Indices, Labels
+from .._inputs.arrays import Floats, Labels
 from .._inputs.attributes import Attributes, Identifiers, learn
 from .._inputs.groups import GroupNumbers, number_groups, refuse_one_group
 from .._inputs.scores import SMALLEST_PROBABILITY, ScoreKind
@@ -64,7 +65,7 @@ class Rows:
         """The log-odds of a class."""
         return np.asarray(logit(self.said(channel)))
 
-    def take(self, rows: Indices) -> Rows:
+    def take(self, rows: npt.NDArray[np.intp]) -> Rows:
         """Some of the rows."""
         return Rows(
             attributes=self.attributes,

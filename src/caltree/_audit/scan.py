@@ -68,7 +68,8 @@ class _Table:
     def cells(self, values: Floats) -> Floats:
         """Sum a value of every row over the cells."""
         size = int(np.prod(self.shape))
-        return np.bincount(self.codes, values, size).reshape(self.shape)
+        sums = np.bincount(self.codes, values, size).reshape(self.shape)
+        return np.asarray(sums, dtype=np.float64)
 
     def regions(self, cells: Floats) -> Floats:
         """Sum cells over the regions; further dimensions of the cells stay as they are."""

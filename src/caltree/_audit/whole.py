@@ -1,4 +1,4 @@
-"""The test of the whole: are the scores calibrated everywhere?
+"""The test of the whole: are the scores calibrated everywhere.
 
 Given the rows, that claim says how the labels are distributed. So any statistic of them has a known
 distribution, that of labels drawn from the scores, and nothing is left to adjust for.
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from .._inputs.arrays import Floats
 from .._inputs.scores import bend
 from .axes import Axis, score_axis
-from .null import Null, make_null, residuals, variances
+from .null import make_null, residuals, variances
 from .rows import Rows
 from .scan import DEPTHS, FAMILIES, measure, ratios, tables
 
@@ -101,7 +101,7 @@ def _curve(rows: Rows, channel: int, of_rows: npt.NDArray[Any]) -> Floats:
     variance = variances(rows, channel)
     centre = np.average(log_odds, weights=variance)
     directions = np.column_stack(
-        [np.ones(len(rows)), log_odds - centre, bend(log_odds) - bend(centre)]
+        [np.ones(len(rows)), log_odds - centre, bend(log_odds) - bend(np.array([centre]))]
     )
     spread = np.asarray(variance @ directions**2)
     return np.asarray(ratios(directions.T @ of_rows, spread).mean(axis=0))

@@ -8,31 +8,20 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from .._inputs.score_types import resolve_score_type
-from .._inputs.scores import ScoreType
 from .._model_base import fitted_attributes
 from .._options import ABOUT_NAMES, names_option
 from . import options
-from .columns import (
-    GUESSES,
-    Columns,
-    Positive,
-    check_number,
-    find_positive,
-    guess_label,
-    guess_scores,
-    in_class_order,
-)
+from .columns import GUESSES, Columns
 from .command import Command
-from .errors import CommandError, usage_error, working
+from .errors import usage_error, working
 from .evaluate import as_table, measure
 from .io.targets import check_target
 from .models import write_model
 from .parameters import CALIBRATORS, describe_parameters, is_global, make_calibrator
 from .report import check_report, write_report
+from .training_table import ScoresFound, read_table
 
 if TYPE_CHECKING:
-    from .io.sources import Source
     from .model_rows import LabelledRows
 
 _DEFAULT_HOLDOUT = 0.2
@@ -174,6 +163,11 @@ class Request:
     n_jobs: int | None
     quiet: bool
 
+    @property
+    def wants_attributes(self) -> bool:
+        """Whether the calibrator looks at attributes."""
+        return not is_global(self.kind)
+
 
 def carry_out(request: Request) -> None:
     """Read, fit, write, and say what was done."""
@@ -186,7 +180,7 @@ def carry_out(request: Request) -> None:
         check_target(request.report, request.table, request.out)
     calibrator = make_calibrator(request.kind, _parameters(request), request.params)
     with open_source(request.table, request.format, request.delimiter) as source:
-        columns, scores, rows = read_training(request, source)
+        columns, scores, rows = read_table(request, source, f"fit to {source.name}")
     fitted_to, held_out = _split(rows, request)
     calibrator.set_params(score_type=scores.score_type, pos_label=scores.positive.label)
     # A calibrator without attributes has no folds either.
@@ -209,55 +203,6 @@ def carry_out(request: Request) -> None:
         _print_summary(request, calibrator, columns, scores, fitted_to, held_out)
 
 
-@dataclass(frozen=True)
-class ScoresFound:
-    """What the scores of a file are taken for."""
-
-    score_type: ScoreType
-    positive: Positive
-
-
-def read_training(request: Request, source: Source) -> tuple[Columns, ScoresFound, LabelledRows]:
-    """The rows to learn from, which columns they are in, and what the scores are taken for."""
-    from .io import convert
-    from .io.convert import Where
-    from .model_rows import LabelledRows, whole_table
-
-    label = request.label or guess_label(source.columns, source.name)
-    named = [name for name in (label, request.weight, request.groups) if name is not None]
-    source.check(*named, *(request.scores or ()), *(request.attributes or ()))
-    batch = whole_table(source)
-    y = convert.labels(batch.column(label), Where(source.name, label), is_text=source.is_text)
-    classes = np.unique(y).tolist()
-    if len(classes) < 2:
-        raise CommandError(
-            f"{source.name}: the column {label!r} holds the one class {classes[0]} only; a "
-            "calibrator needs rows of two classes or more"
-        )
-    scores = request.scores or guess_scores(
-        [name for name in source.columns if name not in named], classes, source.name
-    )
-    check_number(scores, classes)
-    scores = in_class_order(scores, classes)
-    positive = find_positive(scores, classes, request.positive)
-    columns = _columns(request, source, label, scores)
-    places = [Where(source.name, name) for name in scores]
-    matrix = convert.scores([batch.column(name) for name in scores], places, request.score_type)
-    weight = request.weight
-    weights = None
-    if weight is not None:
-        weights = convert.weights(batch.column(weight), Where(source.name, weight))
-    groups = None
-    if request.groups is not None:
-        groups = convert.groups(batch.column(request.groups), Where(source.name, request.groups))
-    keep = None if weights is None else weights > 0.0
-    with working(f"fit to {source.name}"):
-        used = matrix if keep is None else matrix[keep]
-        kind = resolve_score_type(used, len(classes), request.score_type, keep, first_row=1)
-    table = _attributes(request, columns, source, batch)
-    return columns, ScoresFound(kind, positive), LabelledRows(table, y, matrix, weights, groups)
-
-
 def _parameters(request: Request) -> dict[str, Any]:
     """The parameters that have an option of their own."""
     found: dict[str, Any] = {"score_type": request.score_type, "n_jobs": request.n_jobs or -1}
@@ -270,54 +215,6 @@ def _parameters(request: Request) -> dict[str, Any]:
     if request.attributes is not None:
         found["drop_identifiers"] = False  # whoever names the attributes knows what they are
     return found
-
-
-def _columns(request: Request, source: Source, label: str, scores: tuple[str, ...]) -> Columns:
-    """The columns by role; without --attributes, all columns without another role are used."""
-    taken = {label, *scores, request.weight, request.groups, *(request.exclude or ())}
-    source.check(*(request.exclude or ()))
-    attributes = request.attributes or tuple(n for n in source.columns if n not in taken)
-    twice = [name for name in attributes if name in taken]
-    if twice:
-        raise CommandError(
-            f"--attributes names {twice[0]}, which is the label, a score, the weight, the groups "
-            "or excluded; name it once"
-        )
-    if is_global(request.kind):
-        attributes = ()
-    elif not attributes:
-        raise CommandError(
-            f"{source.name} has no column left for an attribute; give a table that has some or "
-            "use --calibrator platt, temperature, beta or isotonic"
-        )
-    unknown = [name for name in request.categorical or () if name not in attributes]
-    if unknown:
-        raise CommandError(
-            f"--categorical names {unknown[0]}, which is no attribute; these are "
-            f"{', '.join(attributes) or 'none'}"
-        )
-    return Columns(scores, attributes, label, request.weight, request.groups)
-
-
-def _attributes(request: Request, columns: Columns, source: Source, batch: Any) -> Any:
-    if not columns.attributes:
-        return None
-    import pyarrow as pa
-
-    from .io import convert
-    from .io.convert import Where
-
-    found = {}
-    for name in columns.attributes:
-        column, where = batch.column(name), Where(source.name, name)
-        if name in (request.categorical or ()):
-            found[name] = convert.categories(column, where, is_text=source.is_text)
-        elif source.is_text:
-            found[name] = convert.guess_type(column, where)
-        else:
-            found[name] = convert.as_given(column, where)
-        convert.check_finite(found[name], where)
-    return pa.table(found)
 
 
 def _split(rows: LabelledRows, request: Request) -> tuple[LabelledRows, LabelledRows | None]:
@@ -355,7 +252,7 @@ def _print_summary(
     lines = [
         f"Fitted {type(calibrator).__name__} to {len(rows.y):,} rows of {request.table}.",
         f"  label       {columns.label}: {', '.join(map(str, classes))}",
-        f"  scores      {', '.join(columns.scores)}, taken as {_describe(scores, columns)}",
+        f"  scores      {', '.join(columns.scores)}, taken as {scores.describe(columns)}",
     ]
     known = fitted_attributes(calibrator)
     if known is not None:
@@ -374,13 +271,3 @@ def _print_summary(
     if request.report is not None:
         click.echo(f"Report: {request.report}", err=True)
     click.echo(f"Model: {request.out}", err=True)
-
-
-def _describe(scores: ScoresFound, columns: Columns) -> str:
-    """The type of the scores, and of which class a single column is, and why."""
-    if scores.positive.label is None:
-        return f"{scores.score_type} of each class in this order"
-    return (
-        f"{scores.score_type} of {columns.label} = {scores.positive.label} "
-        f"({scores.positive.reason})"
-    )

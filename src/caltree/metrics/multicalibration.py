@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -229,7 +229,8 @@ def _ranges(
     for cell, start, end in zip(present, starts, ends[present], strict=True):
         part = sums[start : end + 1]
         ranges[cell] = part.max() - part.min()
-    return ranges, np.bincount(codes, variance, n_cells), counts
+    spread = np.asarray(np.bincount(codes, variance, n_cells), dtype=np.float64)
+    return ranges, spread, counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,7 +282,7 @@ def _few_numbers(attribute: Attribute, values: Floats, max_values: int) -> _Colu
         cuts = edges[1:-1]
     codes = np.searchsorted(cuts, known, side="left").astype(np.uint8)
     ends = [-math.inf, *cuts.tolist(), math.inf]
-    limits = [Limits(low, high) for low, high in zip(ends[:-1], ends[1:], strict=True)]
+    limits = [Limits(low, high) for low, high in pairwise(ends)]
     return _with_missing(attribute, missing, codes, [condition(attribute, li) for li in limits])
 
 

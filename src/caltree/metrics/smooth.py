@@ -59,9 +59,7 @@ def smooth_calibration_error(
     """
     check_choice("kind", kind, get_args(Kind))
     rows = check_rows(y_true, y_prob, sample_weight, labels, pos_label)
-    return float(
-        np.mean([_smooth_error(*event, rows.weights) for event in events(rows, kind)])
-    )
+    return float(np.mean([_smooth_error(*event, rows.weights) for event in events(rows, kind)]))
 
 
 def _smooth_error(truth: Mask, probability: Floats, weights: Floats | None) -> float:
