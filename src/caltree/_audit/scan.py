@@ -28,7 +28,8 @@ _SHIFTS = {0.05: 0.05, 0.1: 0.15, 0.2: 0.3, 0.4: 0.25, 0.8: 0.25}
 FAMILIES = (2.0 / 3.0, 1.0 / 3.0)
 # The weights of all regions of one condition, and of all of two.
 DEPTHS = {1: 1.0 / 3.0, 2: 2.0 / 3.0}
-_LARGEST_EXPONENT = 600.0
+# The largest exponent of a likelihood ratio, by the bytes of a number.
+_LARGEST_EXPONENT = {4: 80.0, 8: 600.0}
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,12 +72,13 @@ class _Table:
         sums = np.bincount(self.codes, values, size).reshape(self.shape)
         return np.asarray(sums, dtype=np.float64)
 
-    def regions(self, cells: Floats) -> Floats:
+    def regions(self, cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Sum cells over the regions; further dimensions of the cells stay as they are."""
-        first = np.tensordot(self.inside[0], cells, 1)
-        if len(self.inside) == 1:
+        inside = [each.astype(cells.dtype, copy=False) for each in self.inside]
+        first = np.tensordot(inside[0], cells, 1)
+        if len(inside) == 1:
             return np.asarray(first)
-        return np.asarray(np.moveaxis(np.tensordot(self.inside[1], first, (1, 1)), 0, 1))
+        return np.asarray(np.moveaxis(np.tensordot(inside[1], first, (1, 1)), 0, 1))
 
     def region(self, flat: int) -> Region:
         """The region of a place among all of this table."""
@@ -149,10 +151,11 @@ def ratios(sums: npt.NDArray[Any], variance: Floats) -> npt.NDArray[Any]:
     mean is 1. Sums may have a further dimension.
     """
     spread = variance.reshape(variance.shape + (1,) * (sums.ndim - variance.ndim))
-    total = np.zeros(sums.shape)
+    spread, sizes = spread.astype(sums.dtype), np.abs(sums)
+    limit = _LARGEST_EXPONENT[sums.dtype.itemsize]
+    total = np.zeros_like(sums)
     for shift, weight in _SHIFTS.items():
-        exponent = shift * np.abs(sums) - 0.5 * shift**2 * spread
-        # The other sign counts for next to nothing, and for 1 together where the sum is 0.
-        total += np.exp(np.minimum(exponent, _LARGEST_EXPONENT)) * (0.5 * weight)
-        total += np.exp(np.minimum(exponent - 2.0 * shift * np.abs(sums), 0.0)) * (0.5 * weight)
+        up = np.exp(np.minimum(shift * sizes - 0.5 * shift**2 * spread, limit))
+        down = np.exp(-shift * sizes - 0.5 * shift**2 * spread)
+        total += 0.5 * weight * (up + down)
     return total

@@ -132,7 +132,7 @@ def _regions(
         n_regions += int(tested.sum())
         first = ratios(table.regions(table.cells(own))[tested], sizes.variance[tested])
         cells = (of_sample.one_hot() @ drawn).reshape(*of_sample.shape, -1)
-        sums = of_sample.regions(cells)[tested] * math.sqrt(scale)
+        sums = of_sample.regions(cells)[tested] * np.float32(math.sqrt(scale))
         spread = of_sample.regions(of_sample.cells(sampled_variance))[tested] * scale
         found = np.column_stack([first, ratios(sums, spread)])
         for family, members in enumerate(table.families):
