@@ -23,8 +23,8 @@ Half = npt.NDArray[np.intp]
 
 # A dozen regions are as many as anybody reads: half of them from each half of the rows.
 _MOST_REGIONS_A_HALF = 6
-# The evidence for a region, a share of the likelihood ratios of all, below which it is not tested:
-# each test makes all others harder to pass.
+# The evidence for a region, a share of the likelihood ratios of all, below which it is not tested,
+# unless it is the first: each test makes all others harder to pass.
 _LEAST_EVIDENCE = 0.03
 # What one condition says is said in fewer words: of equal evidence, it is preferred to two.
 _DEPTHS = {1: 0.8, 2: 0.2}
@@ -99,13 +99,14 @@ def _search(rows: Rows, axes: Sequence[Axis], learned: Half) -> Iterator[tuple[i
         channel: [axis.take(learned) for axis in (*axes, score_axis(rows, channel))]
         for channel in rows.channels
     }
-    for _ in range(_MOST_REGIONS_A_HALF):
+    for number in range(_MOST_REGIONS_A_HALF):
         best = max(
             (_strongest(here, scored[channel], channel) for channel in rows.channels),
             key=lambda each: each[0],
         )
         evidence, channel, region = best
-        if region is None or evidence < _LEAST_EVIDENCE / len(rows.channels):
+        is_weak = evidence < _LEAST_EVIDENCE / len(rows.channels)
+        if region is None or (is_weak and number > 0):
             return
         yield channel, region
         here = _put_right(here, channel, region.contains(scored[channel]))

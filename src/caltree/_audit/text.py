@@ -34,9 +34,8 @@ def _parts(audit: Audit, name: str) -> list[str]:
 
 
 def _regions(audit: Audit) -> list[str]:
-    if not audit.regions:
-        return ["Regions: none that was worth a test."]
-    return ["Regions:", *_table(audit, audit.regions)]
+    off = [each for each in audit.regions if each.is_off]
+    return [f"Regions: {words.regions_sentence(audit)}", *(_table(audit, off) if off else [])]
 
 
 def _table(audit: Audit, findings: Sequence[Finding]) -> list[str]:

@@ -28,15 +28,14 @@ def p_text(p_value: float | None) -> str:
 
 def headline(audit: Audit) -> str:
     """The answer in one sentence."""
-    off = sum(each.is_off for each in [*audit.groups[1:], *audit.regions])
-    if audit.p_value > audit.alpha and not off:
-        if audit.groups[0].is_off:
-            return "The scores are off on average."
-        return "Nothing speaks against the scores: no miscalibration was found."
-    where = "" if not off else f", in {off}{SPACE}{'place' if off == 1 else 'places'} by name"
-    if audit.p_value > audit.alpha:
-        return f"The test of the whole finds nothing, but there are claims{where}."
-    return f"The scores are not calibrated everywhere{where}."
+    off = sum(each.is_off for each in [*audit.groups, *audit.regions])
+    places = f"{off}{SPACE}group{'s' if off > 1 else ''} or region{'s' if off > 1 else ''}"
+    claims = f"{places} {'is' if off == 1 else 'are'} shown to be off"
+    if audit.p_value <= audit.alpha:
+        return f"The scores are not calibrated everywhere{f'; {claims}' if off else ''}."
+    if off:
+        return f"The test of the whole finds nothing, but {claims}."
+    return "Nothing speaks against the scores: no miscalibration was found."
 
 
 def subject(audit: Audit) -> str:
@@ -120,6 +119,17 @@ def adjusted_text(audit: Audit) -> str:
         f"P-values are adjusted for all {tested} groups and regions that were tested ({method}); "
         f"claims are made at {audit.alpha:g}."
     )
+
+
+def regions_sentence(audit: Audit) -> str:
+    """How many regions were tested, and how many of them are off."""
+    tested, off = len(audit.regions), sum(each.is_off for each in audit.regions)
+    if not tested:
+        return "No region was large enough to be tested."
+    if not off:
+        return f"None of {tested} that were tested is shown to be off."
+    others = f"; the other {tested - off} that were tested are not shown" if off < tested else ""
+    return f"{off} {'is' if off == 1 else 'are'} shown to be off{others}."
 
 
 def measures(audit: Audit) -> list[str]:
