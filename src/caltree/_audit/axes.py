@@ -51,7 +51,8 @@ class Axis:
     @property
     def single(self) -> Floats:
         """The conditions as ones and zeros: one row a condition, one column a bin."""
-        return np.array([each.bins for each in self.conditions], dtype=np.float64)
+        found = [each.bins for each in self.conditions]
+        return np.array(found, dtype=np.float64).reshape(-1, self.n_bins)
 
     def take(self, rows: npt.NDArray[np.intp]) -> Axis:
         """The same conditions on some of the rows."""

@@ -121,6 +121,8 @@ def _strongest(rows: Rows, axes: Sequence[Axis], channel: int) -> tuple[float, i
         counts = [0] * len(FAMILIES)
         for table in tables(axes, depth):
             sizes = measure(table, rows.row_weights, variance)
+            if not sizes.is_tested.any():
+                continue
             found = ratios(table.regions(table.cells(own)), sizes.variance)
             for family, members in enumerate(table.families):
                 tested = sizes.is_tested & members
