@@ -50,7 +50,7 @@ def test_groups_are_all_rows_those_of_columns_and_of_pairs(found):
 
 
 def test_the_parts_of_the_loss_sum_to_the_loss(found):
-    table, labels, scores, _ = make_rows(4000, shift=1.0)
+    _, labels, scores, _ = make_rows(4000, shift=1.0)
     truth = labels == "yes"
     for name, metric in (("log_loss", log_loss), ("squared_error", brier_score)):
         parts = found.parts[name]

@@ -151,18 +151,21 @@ def audit(
     halves = deal_halves(rows, random)
     named = examine_groups(rows, columns, halves, pairs=pairs)
     found = find_regions(rows, axes, halves, random)
-    group_findings, region_findings = _adjust(rows, named, found, adjustment, alpha)
+    every: list[Named | Found] = [*named, *found]
+    tested = [each for each in every if each.effect.p_value is not None]
+    findings = _adjust(rows, every, tested, adjustment, alpha)
     return Audit(
         p_value=whole.p_value,
         whole=whole,
         parts=split_losses(rows, random, n_jobs),
-        groups=group_findings,
-        regions=region_findings,
+        groups=findings[: len(named)],
+        regions=_without_twins(sorted(findings[len(named) :], key=_rank)),
         mce=_multicalibration_error(rows),
         smooth_ece=_smooth_error(rows),
         n_rows=len(rows),
         classes=rows.classes,
         event=None if rows.event is None else rows.classes[rows.event],
+        n_tests=len(tested),
         alpha=float(alpha),
         adjustment=adjustment,
         weighted=rows.weights is not None,
@@ -192,14 +195,12 @@ def _check_parameters(
 
 def _adjust(
     rows: Rows,
-    named: Sequence[Named],
-    found: Sequence[Found],
+    every: Sequence[Named | Found],
+    tested: Sequence[Named | Found],
     adjustment: Adjustment,
     alpha: float,
-) -> tuple[list[Finding], list[Finding]]:
+) -> list[Finding]:
     """Adjust the p-values of all groups and regions together."""
-    every: list[Named | Found] = [*named, *found]
-    tested = [each for each in every if each.effect.p_value is not None]
     p_values = [each.effect.p_value or 0.0 for each in tested]
     adjusted: dict[int, float] = dict(
         zip(map(id, tested), adjust(p_values, adjustment), strict=True)
@@ -218,8 +219,7 @@ def _adjust(
                 are_same(each.parts),
             )
         )
-    regions = sorted(findings[len(named) :], key=_rank)
-    return findings[: len(named)], _without_twins(regions)
+    return findings
 
 
 def _rank(finding: Finding) -> float:

@@ -121,6 +121,9 @@ class Audit:
         The classes.
     event : str or None
         Of two classes, the one whose probability is told.
+    n_tests : int
+        The number of tests of groups and regions that p-values are adjusted for. A region that
+        both halves of the rows suggest is tested twice, and listed once.
     alpha : float
         The level of claims: at most this share of calibrated scores are said to be off somewhere.
     adjustment : str
@@ -139,6 +142,7 @@ class Audit:
     n_rows: int
     classes: list[str]
     event: str | None
+    n_tests: int
     alpha: float
     adjustment: str
     weighted: bool

@@ -59,7 +59,9 @@ def whole_sentences(audit: Audit) -> list[str]:
 
 def part_text(part: Part) -> str:
     """A part of a loss with its interval."""
-    return f"{part.mean:.4f} ({part.low:.4f} to {part.high:.4f})"
+    # Adding 0 to what is rounded leaves no minus before it.
+    mean, low, high = (round(each, 4) + 0.0 for each in (part.mean, part.low, part.high))
+    return f"{mean:.4f} ({low:.4f} to {high:.4f})"
 
 
 def verdict_of_parts(parts: LossParts) -> str:
@@ -113,10 +115,9 @@ def verdict_of(finding: Finding) -> str:
 
 def adjusted_text(audit: Audit) -> str:
     """How p-values are adjusted."""
-    tested = sum(each.p_value is not None for each in [*audit.groups, *audit.regions])
     method = "Holm" if audit.adjustment == "holm" else "Benjamini and Hochberg"
     return (
-        f"P-values are adjusted for all {tested} groups and regions that were tested ({method}); "
+        f"P-values are adjusted for all {audit.n_tests} tests of groups and regions ({method}); "
         f"claims are made at {audit.alpha:g}."
     )
 
@@ -128,8 +129,7 @@ def regions_sentence(audit: Audit) -> str:
         return "No region was large enough to be tested."
     if not off:
         return f"None of {tested} that were tested is shown to be off."
-    others = f"; the other {tested - off} that were tested are not shown" if off < tested else ""
-    return f"{off} {'is' if off == 1 else 'are'} shown to be off{others}."
+    return f"{off} of {tested} that were tested {'is' if off == 1 else 'are'} shown to be off."
 
 
 def measures(audit: Audit) -> list[str]:

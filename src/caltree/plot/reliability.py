@@ -37,8 +37,8 @@ class ReliabilityDisplay:
         By class, or by group, a `caltree.reliability.ReliabilityCurve`; each has a panel of its
         own.
     histograms : dict
-        The same of the number of rows (the sum of their weights) whose predicted probability lies in
-        each of some equally wide parts of the interval from 0 to 1.
+        By class, or by group, the number of rows (the sum of their weights) whose predicted
+        probability lies in each of some equally wide parts of the interval from 0 to 1.
     kind : {"classwise", "top_label"}, default="classwise"
         Whether the probabilities are those of classes or the largest ones of each row.
     name : str, optional
