@@ -125,8 +125,8 @@ def audit(
     True
     >>> for group in found.groups:
     ...     print(group.name, round(group.said, 2), round(group.happened, 2), group.is_off)
-    all rows 0.5 0.41 True
-    x0 = 0 0.5 0.49 False
+    all rows 0.49 0.42 True
+    x0 = 0 0.48 0.5 False
     x0 = 1 0.5 0.5 False
     x0 = 2 0.5 0.25 True
     >>> found.regions[0].name

@@ -102,7 +102,7 @@ def _of_numbers(attribute: Attribute, values: Floats) -> Axis:
             Condition(
                 words=condition(attribute, limits),
                 bins=bins,
-                is_coarse=first % step == 0 and (to_end or (last + 1) % step == 0),
+                is_coarse=first % step == 0 and last == min(first + step, n_known) - 1,
                 in_pairs=(from_start or to_end) and is_even,
             )
         )
@@ -144,7 +144,8 @@ def _of_categories(attribute: Attribute, values: Floats) -> Axis:
             bins = np.zeros(n_bins, dtype=bool)
             bins[bin_of[list(inside)]] = True
             words = condition(attribute, Limits(categories=inside))
-            conditions.append(Condition(words, bins, is_coarse=place < _COARSE, in_pairs=True))
+            is_coarse = place < _COARSE and len(inside) == 1
+            conditions.append(Condition(words, bins, is_coarse, in_pairs=True))
     return Axis(codes, n_bins, [*conditions, *_about_missing(attribute, n_bins, missing)])
 
 

@@ -25,9 +25,9 @@ Half = npt.NDArray[np.intp]
 _MOST_REGIONS_A_HALF = 6
 # The evidence for a region, a share of the likelihood ratios of all, below which it is not tested,
 # unless it is the first: each test makes all others harder to pass.
-_LEAST_EVIDENCE = 0.03
-# What one condition says is said in fewer words: of equal evidence, it is preferred to two.
-_DEPTHS = {1: 0.8, 2: 0.2}
+_LEAST_EVIDENCE = 0.1
+# There are more regions of two conditions than of one: together, they count for as much.
+_DEPTHS = {1: 0.5, 2: 0.5}
 # So many rows show where to look.
 _MOST_ROWS = 25_000
 _LARGEST_STEP = 4.0

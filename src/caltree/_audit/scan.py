@@ -23,9 +23,9 @@ _LEAST_VARIANCE = 5.0
 # What is nearly everything is no region.
 _LARGEST_SHARE = 0.9
 # The shifts of log-odds that are looked for, up and down, and the weight of each.
-_SHIFTS = {0.05: 0.05, 0.1: 0.15, 0.2: 0.3, 0.4: 0.25, 0.8: 0.25}
+_SHIFTS = {0.05: 0.02, 0.1: 0.08, 0.2: 0.3, 0.4: 0.4, 0.8: 0.2}
 # The weights of all regions of coarse conditions, and of all of fine ones.
-FAMILIES = (2.0 / 3.0, 1.0 / 3.0)
+FAMILIES = (0.8, 0.2)
 # The weights of all regions of one condition, and of all of two.
 DEPTHS = {1: 1.0 / 3.0, 2: 2.0 / 3.0}
 # The largest exponent of a likelihood ratio, by the bytes of a number.

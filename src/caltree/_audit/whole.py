@@ -28,7 +28,7 @@ _MOST_WORK = 2e9
 _MOST_ROWS = 10_000
 _FURTHEST_LOG_ODDS = 10.0
 # Beside that of all regions together.
-_WEIGHT_OF_CURVE = 0.1
+_WEIGHT_OF_CURVE = 0.05
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ def examine_whole(rows: Rows, axes: Sequence[Axis], random: np.random.Generator)
     """Test whether scores are calibrated everywhere.
 
     The statistic is a mean of likelihood ratios: of a curve for all rows, of all regions of one
-    condition, and of all regions of two, which count for twice as much, as do coarse ones beside
-    fine ones. It is compared with that of labels that are drawn from the scores.
+    condition, and of all regions of two, which count for twice as much; of both, coarse ones count
+    for more than fine ones. It is compared with that of labels that are drawn from the scores.
     """
     few = len(rows) <= _MOST_ROWS
     sample = np.arange(len(rows)) if few else _sample(rows, random)
