@@ -55,7 +55,7 @@ def smooth_calibration_error(
     >>> smooth_calibration_error([0, 0, 0, 1], [0.5, 0.5, 0.5, 0.5])
     0.25
     >>> round(smooth_calibration_error([0, 1] * 50, [0.4, 0.6] * 50), 2)
-    0.26
+    0.17
     """
     check_choice("kind", kind, get_args(Kind))
     rows = check_rows(y_true, y_prob, sample_weight, labels, pos_label)
