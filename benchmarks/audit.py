@@ -218,14 +218,14 @@ def run_speed(repeats: int, n_jobs: int) -> None:
     print(f"Speed, 200,000 x 20: fit {fit:.1f} s, audit {whole:.1f} s, {whole / fit:.2f} times")
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     runs = {"level": run_level, "power": run_power, "speed": run_speed}
     parser.add_argument("which", nargs="*", choices=[*runs, []], default=[])
     parser.add_argument("--repeats", type=int, default=100)
     parser.add_argument("--n-jobs", type=int, default=1)
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     for name in given.which or runs:
         runs[name](given.repeats, given.n_jobs)
 
