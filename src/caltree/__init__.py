@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ._audit import Audit, audit
     from ._calibrators import load
     from .boosting import CalibrationBoosting
     from .classifier import CalibratedClassifier
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Audit",
     "BetaScaling",
     "CalibratedClassifier",
     "CalibrationBoosting",
@@ -29,11 +31,13 @@ __all__ = [
     "PublishedCalibrationTree",
     "TemperatureScaling",
     "__version__",
+    "audit",
     "load",
 ]
 
 # Imported when first asked for: the command answers to Ctrl-C before it has imported anything.
 _HOMES = {
+    "Audit": "_audit",
     "BetaScaling": "curves",
     "CalibratedClassifier": "classifier",
     "CalibrationBoosting": "boosting",
@@ -45,6 +49,7 @@ _HOMES = {
     "PlattScaling": "scaling",
     "PublishedCalibrationTree": "published",
     "TemperatureScaling": "curves",
+    "audit": "_audit",
     "load": "_calibrators",
 }
 

@@ -1,8 +1,11 @@
-"""Names of attributes, categories and classes, and counts of rows, as they are printed."""
+"""Names of attributes, categories and classes, counts of rows and shares, as they are printed."""
 
 from __future__ import annotations
 
 from typing import Any
+
+# Between a number and what it counts no line may break.
+SPACE = "\N{NO-BREAK SPACE}"
 
 
 def printable(value: Any) -> str:
@@ -14,3 +17,16 @@ def printable(value: Any) -> str:
 def format_count(n_rows: float) -> str:
     """Write a number of rows, which weights may make a fraction."""
     return f"{n_rows:,.0f}" if n_rows == round(n_rows) else f"{n_rows:,.1f}"
+
+
+def percent(share: float) -> str:
+    """A share in words: two digits that matter."""
+    size = 100.0 * abs(share)
+    decimals = 1 if 0.0 < size < 9.95 or 99.0 < size < 100.0 else 0
+    text = f"{size:.{decimals}f}"
+    if 0.0 < size < 0.1:
+        text = f"under{SPACE}0.1" if share > 0.0 else "0.0"
+    elif text == "100.0":
+        text = f"over{SPACE}99.9"
+    minus = "−" if share < 0.0 and text != "0.0" else ""
+    return f"{minus}{text}{SPACE}%"

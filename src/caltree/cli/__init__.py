@@ -48,6 +48,7 @@ def make_command() -> click.Group:
 
     from ..paper.command import paper
     from .apply import apply
+    from .audit import audit
     from .command import caltree
     from .demo import demo
     from .evaluate import evaluate
@@ -55,6 +56,6 @@ def make_command() -> click.Group:
     from .report import report
     from .show import show
 
-    for command in (fit, apply, evaluate, report, show, demo, paper):
+    for command in (audit, fit, apply, evaluate, report, show, demo, paper):
         caltree.add_command(command)
     return caltree

@@ -10,7 +10,7 @@ import click
 from .._model_base import fitted_attributes
 from .._options import ABOUT_NAMES, names_option
 from . import options
-from .columns import GUESSES, Columns
+from .columns import GUESSES
 from .command import Command
 from .errors import usage_error, working
 from .evaluate import as_table, measure
@@ -21,7 +21,7 @@ from .report import check_report, write_report
 
 if TYPE_CHECKING:
     from .io.sources import Source
-    from .training import Fitted, ScoresFound
+    from .training import Fitted
 
 _DEFAULT_HOLDOUT = 0.2
 LARGE_FILES = """A tree reads a Parquet file of more than 134,217,728 values (rows times columns),
@@ -168,6 +168,11 @@ class Request:
     n_jobs: int | None
     quiet: bool
 
+    @property
+    def wants_attributes(self) -> bool:
+        """Whether the calibrator looks at attributes."""
+        return not is_global(self.kind)
+
 
 def carry_out(request: Request) -> None:
     """Read, fit, write, and say what was done."""
@@ -196,7 +201,7 @@ def fit_in_memory(request: Request, calibrator: Any, source: Source) -> Fitted:
     from .progress import fit_bar
     from .training import Fitted, hold_out, read_training
 
-    columns, scores, rows = read_training(request, source)
+    columns, scores, rows = read_training(request, source, f"fit to {source.name}")
     fitted_to, held_out = rows, None
     if request.holdout:
         kept, others = hold_out(request, rows.y, rows.groups)
@@ -239,7 +244,7 @@ def _print_summary(request: Request, fitted: Fitted) -> None:
     lines = [
         f"Fitted {type(calibrator).__name__} to {fitted.n_rows:,} rows of {request.table}.",
         f"  label       {columns.label}: {', '.join(map(str, classes))}",
-        f"  scores      {', '.join(columns.scores)}, taken as {_describe(fitted.scores, columns)}",
+        f"  scores      {', '.join(columns.scores)}, taken as {fitted.scores.describe(columns)}",
     ]
     known = fitted_attributes(calibrator)
     if known is not None:
@@ -258,13 +263,3 @@ def _print_summary(request: Request, fitted: Fitted) -> None:
     if request.report is not None:
         click.echo(f"Report: {request.report}", err=True)
     click.echo(f"Model: {request.out}", err=True)
-
-
-def _describe(scores: ScoresFound, columns: Columns) -> str:
-    """The type of the scores, and of which class a single column is, and why."""
-    if scores.positive.label is None:
-        return f"{scores.score_type} of each class in this order"
-    return (
-        f"{scores.score_type} of {columns.label} = {scores.positive.label} "
-        f"({scores.positive.reason})"
-    )

@@ -1,10 +1,10 @@
-"""The rows of a file to learn from: which columns they are in, and their values."""
+"""The rows of a file for a calibrator or an audit: which columns they are in, and their values."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -26,10 +26,34 @@ from .io import convert
 from .io.convert import Where
 from .io.sources import Source
 from .model_rows import LabelledRows, whole_table
-from .parameters import is_global
 
 if TYPE_CHECKING:
     from .fit import Request
+
+
+class TableRequest(Protocol):
+    """The options that say what the columns of a table are."""
+
+    @property
+    def label(self) -> str | None: ...
+    @property
+    def scores(self) -> tuple[str, ...] | None: ...
+    @property
+    def attributes(self) -> tuple[str, ...] | None: ...
+    @property
+    def exclude(self) -> tuple[str, ...] | None: ...
+    @property
+    def categorical(self) -> tuple[str, ...] | None: ...
+    @property
+    def weight(self) -> str | None: ...
+    @property
+    def groups(self) -> str | None: ...
+    @property
+    def positive(self) -> str | None: ...
+    @property
+    def score_type(self) -> str: ...
+    @property
+    def wants_attributes(self) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -38,6 +62,14 @@ class ScoresFound:
 
     score_type: ScoreType
     positive: Positive
+
+    def describe(self, columns: Columns) -> str:
+        """The type of the scores, and of which class a single column is, and why."""
+        if self.positive.label is None:
+            return f"{self.score_type} of each class in this order"
+        return (
+            f"{self.score_type} of {columns.label} = {self.positive.label} ({self.positive.reason})"
+        )
 
 
 @dataclass(frozen=True)
@@ -52,8 +84,13 @@ class Fitted:
     held_out: LabelledRows | None
 
 
-def read_training(request: Request, source: Source) -> tuple[Columns, ScoresFound, LabelledRows]:
-    """The rows to learn from, which columns they are in, and what the scores are taken for."""
+def read_training(
+    request: TableRequest, source: Source, work: str
+) -> tuple[Columns, ScoresFound, LabelledRows]:
+    """The rows of a table, which columns they are in, and what the scores are taken for.
+
+    `work` is what is to be done with them, for messages.
+    """
     label = find_label(request, source)
     batch = whole_table(source)
     y = read_labels(source, label, batch)
@@ -61,13 +98,13 @@ def read_training(request: Request, source: Source) -> tuple[Columns, ScoresFoun
     columns, positive = find_columns(request, source, label, classes)
     rows = read_rows(request, columns, source, batch, y)
     keep = None if rows.weights is None else rows.weights > 0.0
-    with working(f"fit to {source.name}"):
+    with working(work):
         used = rows.scores if keep is None else rows.scores[keep]
         kind = resolve_score_type(used, len(classes), request.score_type, keep, first_row=1)
     return columns, ScoresFound(kind, positive), rows
 
 
-def find_label(request: Request, source: Source) -> str:
+def find_label(request: TableRequest, source: Source) -> str:
     """The column of the label; all columns that the request names must be there."""
     label = request.label or guess_label(source.columns, source.name)
     named = [name for name in (label, request.weight, request.groups) if name is not None]
@@ -82,13 +119,13 @@ def read_labels(source: Source, label: str, batch: Any, first: int = 1) -> npt.N
 
 
 def find_columns(
-    request: Request, source: Source, label: str, classes: Sequence[Any]
+    request: TableRequest, source: Source, label: str, classes: Sequence[Any]
 ) -> tuple[Columns, Positive]:
     """The columns by role, and the class that a single column of scores is of."""
     if len(classes) < 2:
         raise CommandError(
-            f"{source.name}: the column {label!r} holds the one class {classes[0]} only; a "
-            "calibrator needs rows of two classes or more"
+            f"{source.name}: the column {label!r} holds the one class {classes[0]} only; "
+            "give rows of two classes or more"
         )
     named = (label, request.weight, request.groups)
     scores = request.scores or guess_scores(
@@ -101,7 +138,7 @@ def find_columns(
 
 
 def read_rows(
-    request: Request,
+    request: TableRequest,
     columns: Columns,
     source: Source,
     batch: Any,
@@ -141,7 +178,7 @@ def hold_out(
     return np.sort(kept), np.sort(held_out)
 
 
-def _columns(request: Request, source: Source, label: str, scores: tuple[str, ...]) -> Columns:
+def _columns(request: TableRequest, source: Source, label: str, scores: tuple[str, ...]) -> Columns:
     """The columns by role; without --attributes, all columns without another role are used."""
     taken = {label, *scores, request.weight, request.groups, *(request.exclude or ())}
     source.check(*(request.exclude or ()))
@@ -152,12 +189,12 @@ def _columns(request: Request, source: Source, label: str, scores: tuple[str, ..
             f"--attributes names {twice[0]}, which is the label, a score, the weight, the groups "
             "or excluded; name it once"
         )
-    if is_global(request.kind):
+    if not request.wants_attributes:
         attributes = ()
     elif not attributes:
         raise CommandError(
-            f"{source.name} has no column left for an attribute; give a table that has some or "
-            "use --calibrator platt, temperature, beta or isotonic"
+            f"{source.name} has no column left for an attribute; give a table that has some, or "
+            "fit a calibrator that needs none: --calibrator platt, temperature, beta or isotonic"
         )
     unknown = [name for name in request.categorical or () if name not in attributes]
     if unknown:
@@ -168,7 +205,9 @@ def _columns(request: Request, source: Source, label: str, scores: tuple[str, ..
     return Columns(scores, attributes, label, request.weight, request.groups)
 
 
-def _attributes(request: Request, columns: Columns, source: Source, batch: Any, first: int) -> Any:
+def _attributes(
+    request: TableRequest, columns: Columns, source: Source, batch: Any, first: int
+) -> Any:
     if not columns.attributes:
         return None
     found = {}

@@ -13,11 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 from .._base import Calibrator
 from .._classifier_base import CalibratedClassifierBase
 from .._inputs.arrays import Floats
+from .._inputs.indexing import column_positions, take_columns
 from .._inputs.parameters import check_flag
 from .._inputs.probabilities import Kind
+from .._inputs.tables import read_table
 from ..reliability import ReliabilityCurve, Strategy, reliability_curve, wilson_interval
 from .panels import Style, finish_panels, make_panels
-from .reliability_data import cases_of, check_kind
+from .reliability_data import cases_of, check_kind, divide_cases
 from .style import check_axes, require_matplotlib
 
 _N_BARS = 20
@@ -32,10 +34,11 @@ class ReliabilityDisplay:
     Parameters
     ----------
     curves : dict
-        By class, a `caltree.reliability.ReliabilityCurve`; each has a panel of its own.
+        By class, or by group, a `caltree.reliability.ReliabilityCurve`; each has a panel of its
+        own.
     histograms : dict
-        By class, the number of rows (the sum of their weights) whose predicted probability lies in
-        each of some equally wide parts of the interval from 0 to 1.
+        By class, or by group, the number of rows (the sum of their weights) whose predicted
+        probability lies in each of some equally wide parts of the interval from 0 to 1.
     kind : {"classwise", "top_label"}, default="classwise"
         Whether the probabilities are those of classes or the largest ones of each row.
     name : str, optional
@@ -107,6 +110,7 @@ class ReliabilityDisplay:
         n_bins: int = 30,
         strategy: Strategy = "quantile",
         sample_weight: Any = None,
+        by: Any = None,
         name: str | None = None,
         ax: Any = None,
         confidence: float | None = 0.95,
@@ -126,6 +130,8 @@ class ReliabilityDisplay:
             Their labels.
         name : str, optional
             The name of the model in the legend; by default those of its Python classes.
+        by : str, int or array-like of shape (n,), optional
+            A column of `X`, or the group of every row, as for `from_predictions`.
         kind, pos_label, n_bins, strategy, sample_weight, ax, confidence, histogram, ref_line
             As for `from_predictions`.
         **kwargs
@@ -138,6 +144,8 @@ class ReliabilityDisplay:
         """
         require_matplotlib()
         _check_estimator(estimator)
+        if isinstance(by, str | int):
+            by = take_columns(X, column_positions([by], read_table(X, "X"), "by"))
         check_kind(kind, pos_label, np.asarray(estimator.classes_))
         return cls.from_predictions(
             y,
@@ -148,6 +156,7 @@ class ReliabilityDisplay:
             n_bins=n_bins,
             strategy=strategy,
             sample_weight=sample_weight,
+            by=by,
             name=_name_of(estimator) if name is None else name,
             ax=ax,
             confidence=confidence,
@@ -168,6 +177,7 @@ class ReliabilityDisplay:
         n_bins: int = 30,
         strategy: Strategy = "quantile",
         sample_weight: Any = None,
+        by: Any = None,
         name: str | None = None,
         ax: Any = None,
         confidence: float | None = 0.95,
@@ -200,6 +210,9 @@ class ReliabilityDisplay:
             Bins of equally many rows or of equal width.
         sample_weight : array-like of shape (n,), optional
             How many rows each row counts for.
+        by : array-like of shape (n,), optional
+            The group of every row, such as a column of a table: a panel each. Of many numbers,
+            groups are four parts of about as many rows.
         name : str, optional
             The name of the model in the legend; without a name there is no legend.
         ax : matplotlib Axes, or one a panel, optional
@@ -234,11 +247,11 @@ class ReliabilityDisplay:
         require_matplotlib()
         cases, weights = cases_of(y_true, y_prob, labels, kind, pos_label, sample_weight)
         curves, histograms = {}, {}
-        for label, (happened, probability) in cases.items():
+        for label, (happened, probability, share) in divide_cases(cases, weights, by).items():
             curves[label] = reliability_curve(
-                happened, probability, n_bins=n_bins, strategy=strategy, sample_weight=weights
+                happened, probability, n_bins=n_bins, strategy=strategy, sample_weight=share
             )
-            parts = np.histogram(probability, _N_BARS, (0.0, 1.0), weights=weights)
+            parts = np.histogram(probability, _N_BARS, (0.0, 1.0), weights=share)
             histograms[label] = parts[0].astype(np.float64)
         return cls(curves, histograms, kind=kind, name=name).plot(
             ax=ax, confidence=confidence, histogram=histogram, ref_line=ref_line, **kwargs

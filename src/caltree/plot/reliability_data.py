@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from .._fitted.segments import segments
 from .._inputs.arrays import Floats, Mask
+from .._inputs.attributes import learn
 from .._inputs.parameters import check_choice
 from .._inputs.probabilities import Kind, check_classes, check_rows, columns_of, events
 from ..reliability import check_probabilities
 
 _MOST_PANELS = 60
+# Of more different numbers, groups are parts of about as many rows.
+_PARTS_OF_NUMBERS = 4
 
 
 def cases_of(
@@ -46,6 +51,45 @@ def cases_of(
         if (column >= first if pos_label is None else label == pos_label)
     }
     return cases, rows.weights
+
+
+def divide_cases(
+    cases: dict[Any, tuple[Mask, Floats]], weights: Floats | None, by: Any
+) -> dict[Any, tuple[Mask, Floats, Floats | None]]:
+    """The cases with their weights; with `by`, the one case divided into groups of rows."""
+    if by is None:
+        return {label: (*case, weights) for label, case in cases.items()}
+    if len(cases) > 1:
+        raise ValueError(
+            f"by draws a panel a group, but there are {len(cases)} classes; choose one with "
+            "pos_label, or use kind='top_label'"
+        )
+    [(happened, probability)] = cases.values()
+    found = {}
+    for words, inside in _groups_of(by, len(happened)):
+        chosen = None if weights is None else weights[inside]
+        if chosen is None or chosen.any():
+            found[words] = (happened[inside], probability[inside], chosen)
+    if len(found) > _MOST_PANELS:
+        raise ValueError(
+            f"by has {len(found)} groups, at most {_MOST_PANELS} can be drawn; put some together"
+        )
+    return found
+
+
+def _groups_of(by: Any, n_rows: int) -> list[tuple[str, Mask]]:
+    """The groups of rows, in words."""
+    is_series = hasattr(by, "to_frame")
+    values = by.to_frame() if is_series else by if hasattr(by, "columns") else np.asarray(by)
+    known, matrix = learn(values.reshape(-1, 1) if isinstance(values, np.ndarray) else values)
+    if matrix.shape != (n_rows, 1):
+        raise ValueError(
+            f"by has {matrix.shape[1]} column(s) of {len(matrix)} values; give one group for each "
+            f"of the {n_rows} rows of y_true"
+        )
+    has_name = known.names is not None and (not is_series or by.name is not None)
+    named = known.columns[0] if has_name else replace(known.columns[0], name="group")
+    return list(segments(named, matrix[:, 0], _PARTS_OF_NUMBERS))
 
 
 def _is_one_column(y_prob: Any) -> bool:

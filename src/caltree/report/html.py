@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
-from .._fitted.names import format_count
+from .._fitted.names import format_count, percent
 from . import wording
 from .intervals import axis_end
 
@@ -29,7 +29,7 @@ def render(data: Mapping[str, Any]) -> str:
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
-    environment.filters.update(percent=wording.percent, count=format_count)
+    environment.filters.update(percent=percent, count=format_count)
     source = files(__package__)
     several = len(data["classes"]) > 2
     places = _places(data)
@@ -89,16 +89,16 @@ def _panels(places: Mapping[str, Mapping[str, Any]], several: bool) -> dict[str,
 def _numbers(found: Mapping[str, Any]) -> list[list[str]]:
     if not found["rows"]:
         return []
-    interval = f"{wording.percent(found['low'])} to {wording.percent(found['high'])}"
+    interval = f"{percent(found['low'])} to {percent(found['high'])}"
     rows = format_count(found["rows"])
     if "training_rows" in found:
         rows = f"{rows} ({format_count(found['training_rows'])} in training)"
     outcome = found.get("outcome")
     return [
         ["Class", found["class"]],
-        ["Scores say", wording.percent(found["says"])],
-        ["Observed", f"{wording.percent(found['observed'])} ({interval})"],
-        ["Calibrated", wording.percent(found["calibrated"])],
+        ["Scores say", percent(found["says"])],
+        ["Observed", f"{percent(found['observed'])} ({interval})"],
+        ["Calibrated", percent(found["calibrated"])],
         ["Rows", rows],
         *([["A score becomes", outcome]] if outcome else []),
     ]

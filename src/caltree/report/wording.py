@@ -6,11 +6,9 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from .._fitted.names import format_count
+from .._fitted.names import SPACE, format_count, percent
 from .._fitted.selection import BOOSTED, GLOBAL, LOCAL, UNCALIBRATED
 
-# Between a number and what it counts no line may break.
-_SPACE = "\N{NO-BREAK SPACE}"
 _MOST = 0.9
 _WORDS = {
     "uncalibrated": "the uncalibrated scores",
@@ -35,22 +33,9 @@ _ON_SEEN_ROWS = {
 }
 
 
-def percent(share: float) -> str:
-    """A share in words: two digits that matter."""
-    size = 100.0 * abs(share)
-    decimals = 1 if 0.0 < size < 9.95 or 99.0 < size < 100.0 else 0
-    text = f"{size:.{decimals}f}"
-    if 0.0 < size < 0.1:
-        text = f"under{_SPACE}0.1" if share > 0.0 else "0.0"
-    elif text == "100.0":
-        text = f"over{_SPACE}99.9"
-    minus = "−" if share < 0.0 and text != "0.0" else ""
-    return f"{minus}{text}{_SPACE}%"
-
-
 def count_rows(number: float) -> str:
     """A number of rows with the word."""
-    return f"{format_count(number)}{_SPACE}{'row' if number == 1 else 'rows'}"
+    return f"{format_count(number)}{SPACE}{'row' if number == 1 else 'rows'}"
 
 
 def scores_taken_as(data: Mapping[str, Any]) -> str:
@@ -101,7 +86,7 @@ def _change(what: str, gain: Mapping[str, Any]) -> str:
         text += f", by {percent(sign * gain['gain'] / before)}"
         if gain["low"] is not None:
             ends = sorted(sign * gain[end] / before for end in ("low", "high"))
-            text += f" (95{_SPACE}% interval: {percent(ends[0])} to {percent(ends[1])})"
+            text += f" (95{SPACE}% interval: {percent(ends[0])} to {percent(ends[1])})"
     return f"{text}."
 
 

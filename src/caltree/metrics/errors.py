@@ -6,12 +6,12 @@ from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
-from ._inputs.arrays import Floats, Mask
-from ._inputs.parameters import check_choice, check_count, check_flag
-from ._inputs.probabilities import Kind, LabeledProbabilities, check_rows, events
-from ._training.losses import row_losses
-from ._training.scaling import fit_isotonic
-from .reliability import Norm, Strategy, calibration_error, reliability_curve
+from .._inputs.arrays import Floats, Mask
+from .._inputs.parameters import check_choice, check_count, check_flag
+from .._inputs.probabilities import Kind, LabeledProbabilities, check_rows, events
+from .._training.losses import row_losses
+from .._training.scaling import fit_isotonic
+from ..reliability import Norm, Strategy, calibration_error, reliability_curve
 
 
 def rmse(

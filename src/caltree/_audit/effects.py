@@ -1,0 +1,166 @@
+"""What was said and what happened in some rows, with intervals and a p-value."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, ndtr, ndtri, stdtr
+
+from .._inputs.arrays import Floats, Mask
+from ..reliability import wilson_interval
+from .null import residuals, variances
+from .rows import Rows
+
+CONFIDENCE = 0.95
+# Fewer rows, or a smaller variance of the number of events, are not tested: too few events, or
+# too few rows without one, could show anything.
+FEWEST_ROWS = 50
+LEAST_VARIANCE = 3.0
+_LARGEST_SHIFT = 15.0
+_NEWTON_STEPS = 50
+
+
+@dataclass(frozen=True)
+class Effect:
+    """The probability that was said in some rows, and what happened."""
+
+    n_rows: int
+    share: float
+    """Of the weight of all rows."""
+    said: float
+    happened: float
+    low: float
+    """The interval of what happens, by Wilson."""
+    high: float
+    shift: float
+    """In log-odds, what has to be added to the scores; infinite where all or no rows have it."""
+    shift_low: float
+    shift_high: float
+    p_value: float | None
+    """Not adjusted; None if there are too few rows to test."""
+
+
+def effect_of(rows: Rows, channel: int, inside: Mask) -> Effect:
+    """Compare what was said of a class with what happened, in some of the rows."""
+    weights = rows.row_weights[inside]
+    said, happened = rows.said(channel)[inside], rows.happened(channel)[inside]
+    total = float(weights.sum())
+    frequency = float(np.clip(weights @ happened / total, 0.0, 1.0))
+    # Rows of unequal weights tell as much as so many of equal ones.
+    worth = total**2 / float(weights @ weights)
+    inflation = _inflation(rows, channel, inside)
+    low, high = wilson_interval(frequency, worth / max(inflation, 1.0), CONFIDENCE)
+    shift, shift_low, shift_high = _shift(rows, channel, inside, inflation)
+    return Effect(
+        n_rows=int(np.count_nonzero(inside)),
+        share=total / float(rows.row_weights.sum()),
+        said=float(weights @ said / total),
+        happened=frequency,
+        low=float(low),
+        high=float(high),
+        shift=shift,
+        shift_low=shift_low,
+        shift_high=shift_high,
+        p_value=_p_value(rows, channel, inside),
+    )
+
+
+def _inflation(rows: Rows, channel: int, inside: Mask) -> float:
+    """By how much the rows of a group err together: the variance of their sum over that of rows."""
+    if rows.groups is None:
+        return 1.0
+    sums = np.bincount(rows.groups[inside], residuals(rows, channel)[inside])
+    return float(sums @ sums) / float(variances(rows, channel)[inside].sum())
+
+
+def _p_value(rows: Rows, channel: int, inside: Mask) -> float | None:
+    weights, said = rows.row_weights[inside], rows.said(channel)[inside]
+    if len(said) < FEWEST_ROWS or said @ (1.0 - said) < LEAST_VARIANCE:
+        return None
+    own = residuals(rows, channel)[inside]
+    if rows.groups is not None:
+        sums = np.bincount(rows.groups[inside], own)
+        n_groups = len(np.unique(rows.groups[inside]))
+        error = math.sqrt(float(sums @ sums))
+        if n_groups < 10 or error == 0.0:
+            return None
+        return 2.0 * float(stdtr(n_groups - 1, -abs(float(own.sum())) / error))
+    return tail_probability(said, weights, float(own.sum()))
+
+
+def tail_probability(said: Floats, weights: Floats, excess: float) -> float:
+    """Two-sided p-value of a weighted sum of labels that exceeds its mean by so much.
+
+    It is that of Lugannani and Rice's saddlepoint approximation, which is good far out in the
+    tails, of rare events, too; where sums are whole numbers it is about the mid-p-value.
+    """
+    variance = float(weights**2 @ (said * (1.0 - said)))
+    if abs(excess) < 0.05 * math.sqrt(variance):
+        return 2.0 * float(ndtr(-abs(excess) / math.sqrt(variance)))
+    farthest = float(weights @ (said if excess < 0.0 else 1.0 - said))
+    if abs(excess) >= farthest * (1.0 - 1e-9):
+        # All labels are the same: their probability is a product.
+        other = np.log1p(-said) if excess < 0.0 else np.log(said)
+        return min(1.0, float(np.exp(other.sum())))
+    tilt = _tilt(said, weights, excess)
+    tilted = expit(np.log(said) - np.log1p(-said) + tilt * weights)
+    cumulant = float(np.sum(np.logaddexp(np.log1p(-said), np.log(said) + tilt * weights)))
+    mean = float(weights @ said)
+    signed_root = math.copysign(
+        math.sqrt(max(2.0 * (tilt * (mean + excess) - cumulant), 0.0)), tilt
+    )
+    spread = tilt * math.sqrt(float(weights**2 @ (tilted * (1.0 - tilted))))
+    if signed_root == 0.0 or spread == 0.0:
+        return 1.0
+    root, spread = abs(signed_root), abs(spread)
+    density = math.exp(-0.5 * root**2) / math.sqrt(2.0 * math.pi)
+    tail = float(ndtr(-root)) + density * (1.0 / spread - 1.0 / root)
+    return float(np.clip(2.0 * tail, 0.0, 1.0))
+
+
+def _tilt(said: Floats, weights: Floats, excess: float) -> float:
+    """The shift of log-odds, times the weights, at which the mean is as far off as the sum."""
+    odds = np.log(said) - np.log1p(-said)
+    target = float(weights @ said) + excess
+    tilt, low, high = 0.0, -_LARGEST_SHIFT * 10, _LARGEST_SHIFT * 10
+    for _ in range(_NEWTON_STEPS):
+        now = expit(odds + tilt * weights)
+        miss = target - float(weights @ now)
+        if abs(miss) <= 1e-10 * abs(excess):
+            break
+        low, high = (tilt, high) if miss > 0.0 else (low, tilt)
+        slope = float(weights**2 @ (now * (1.0 - now)))
+        step = tilt + miss / slope if slope > 0.0 else math.inf
+        tilt = step if low < step < high else (low + high) / 2.0
+    return tilt
+
+
+def _shift(rows: Rows, channel: int, inside: Mask, inflation: float) -> tuple[float, float, float]:
+    """The shift of log-odds that makes what was said what happened, and its interval.
+
+    The interval has the shifts that a score test does not reject.
+    """
+    weights, odds = rows.row_weights[inside], rows.log_odds(channel)[inside]
+    target = float(weights @ rows.happened(channel)[inside])
+    reach = float(ndtri(0.5 + CONFIDENCE / 2.0)) * math.sqrt(max(inflation, 1.0))
+
+    def solve(side: float) -> float:
+        shift, low, high = 0.0, -_LARGEST_SHIFT, _LARGEST_SHIFT
+        for _ in range(_NEWTON_STEPS):
+            now = expit(odds + shift)
+            spread = now * (1.0 - now)
+            deviation = math.sqrt(float(weights**2 @ spread))
+            miss = target - float(weights @ now) + side * reach * deviation
+            if high - low < 1e-6:
+                break
+            low, high = (shift, high) if miss > 0.0 else (low, shift)
+            slope = float(weights @ spread)
+            step = shift + miss / slope if slope > 0.0 else math.inf
+            if abs(step - shift) < 1e-7:
+                break
+            shift = step if low < step < high else (low + high) / 2.0
+        return shift if abs(shift) < _LARGEST_SHIFT - 1e-3 else math.copysign(math.inf, shift)
+
+    return solve(0.0), solve(-1.0), solve(1.0)

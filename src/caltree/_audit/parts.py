@@ -1,0 +1,141 @@
+"""The loss in three parts: what a curve puts right, what regions put right, and what is left."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import ndtri
+
+from .._inputs.arrays import Floats
+from .._inputs.folds import make_folds
+from .._inputs.scores import resolve_monotone
+from .._training.averaging import best_weights
+from .._training.dataset import Dataset
+from .._training.exact import ExactEngine
+from .._training.held_out import HeldOutRows, mix
+from .._training.levels import leaf_levels
+from .._training.losses import row_losses
+from .._training.settings import Growth
+from ..tree import CalibrationTree
+from .effects import CONFIDENCE
+from .rows import Rows
+
+FOLDS = 5
+# More rows than this tell no more about the parts.
+MOST_ROWS = 200_000
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a mean loss, with its interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class LossParts:
+    """A mean loss of the scores, which is the sum of three parts.
+
+    Attributes
+    ----------
+    total : Part
+        The loss of the scores.
+    calibration : Part
+        What a curve for all rows puts right.
+    grouping : Part
+        What regions put right beyond it.
+    refinement : Part
+        What is left.
+    """
+
+    total: Part
+    calibration: Part
+    grouping: Part
+    refinement: Part
+
+
+def split_losses(
+    rows: Rows, random: np.random.Generator, n_jobs: int | None
+) -> dict[str, LossParts]:
+    """Split log loss and squared error, by predictions of rows that were held out."""
+    if len(rows) > MOST_ROWS:
+        rows = rows.take(np.sort(random.choice(len(rows), MOST_ROWS, replace=False)))
+    order, curve, regions = _predict_held_out(rows, n_jobs)
+    rows = rows.take(order)
+    found = {}
+    for name, scoring in (("log_loss", "log_loss"), ("squared_error", "rmse")):
+        scores, with_curve, with_regions = (
+            row_losses(p, rows.labels, scoring) for p in (rows.probabilities, curve, regions)
+        )
+        found[name] = LossParts(
+            total=_part(rows, scores),
+            calibration=_part(rows, scores - with_curve),
+            grouping=_part(rows, with_curve - with_regions),
+            refinement=_part(rows, with_regions),
+        )
+    return found
+
+
+def _part(rows: Rows, losses: Floats) -> Part:
+    """The mean of some losses, with the interval of rows, or of groups, that were drawn anew."""
+    weights = rows.row_weights
+    mean = float(np.average(losses, weights=weights))
+    deviations: Floats = weights * (losses - mean)
+    if rows.groups is not None:
+        deviations = np.asarray(np.bincount(rows.groups, deviations), dtype=np.float64)
+    error = math.sqrt(float(deviations @ deviations)) / float(weights.sum())
+    reach = error * float(ndtri(0.5 + CONFIDENCE / 2.0))
+    return Part(mean, mean - reach, mean + reach)
+
+
+def _predict_held_out(rows: Rows, n_jobs: int | None) -> tuple[np.ndarray, Floats, Floats]:
+    """The rows in the order of folds, and predictions of each by a curve and by regions.
+
+    They are those of the tree of the other folds, as `CalibrationTree` grows it by default. How its
+    levels are averaged is learned from other folds, too.
+    """
+    dataset = Dataset.of(
+        rows.attributes,
+        rows.matrix,
+        rows.labels,
+        rows.kind,
+        rows.scores,
+        rows.weights,
+        rows.groups,
+    )
+    folds = make_folds(FOLDS, rows.labels, None, 0, rows.groups)
+    usual = CalibrationTree()
+    growth = Growth(
+        l2_regularization=usual.l2_regularization,
+        min_samples_split=usual.min_samples_split,
+        min_samples_leaf=usual.min_samples_leaf,
+        max_depth=usual.max_depth,
+        max_bins=usual.max_bins,
+        monotone=resolve_monotone(usual.monotone, rows.kind, rows.scores.shape[1]),
+        max_leaf_nodes=usual.max_leaf_nodes,
+    )
+    grown = ExactEngine(dataset, folds, growth, usual.scoring, n_jobs).grow()
+    levels = leaf_levels(grown.whole, usual.max_leaf_nodes, between=True)
+    held_out = grown.held_out(levels, uncalibrated=False)
+    fold_of = np.repeat(np.arange(len(folds)), [len(test) for _, test in folds])
+    regions = np.empty(held_out.probabilities[0].shape)
+    for fold in range(len(folds)):
+        others, own = fold_of != fold, fold_of == fold
+        weights = best_weights(_take(held_out, others))
+        regions[own] = mix(weights, [p[own] for p in held_out.probabilities])
+    order = np.concatenate([test for _, test in folds])
+    return order, held_out.probabilities[0], regions
+
+
+def _take(held_out: HeldOutRows, rows: np.ndarray) -> HeldOutRows:
+    return replace(
+        held_out,
+        probabilities=[p[rows] for p in held_out.probabilities],
+        labels=held_out.labels[rows],
+        weights=None if held_out.weights is None else held_out.weights[rows],
+        groups=None if held_out.groups is None else held_out.groups[rows],
+    )

@@ -1,0 +1,168 @@
+"""Regions that carry the miscalibration: found on one half of the rows, tested on the other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit, logit
+
+from .._inputs.arrays import Floats, Mask
+from .._inputs.groups import deal_groups
+from ..curves import BetaScaling
+from .axes import Axis, score_axis
+from .effects import Effect, effect_of
+from .null import residuals, variances
+from .rows import Rows
+from .scan import FAMILIES, Region, measure, ratios, tables
+
+Half = npt.NDArray[np.intp]
+
+# A dozen regions are as many as anybody reads: half of them from each half of the rows.
+_MOST_REGIONS_A_HALF = 6
+# The evidence for a region, a share of the likelihood ratios of all, below which it is not tested,
+# unless it is the first: each test makes all others harder to pass.
+_LEAST_EVIDENCE = 0.1
+# There are more regions of two conditions than of one: together, they count for as much.
+_DEPTHS = {1: 0.5, 2: 0.5}
+# So many rows show where to look.
+_MOST_ROWS = 25_000
+_LARGEST_STEP = 4.0
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A region that one half suggested, and the effect in the other."""
+
+    conditions: list[str]
+    channel: int
+    tested_on: int
+    """The half, 0 or 1."""
+    effect: Effect
+    parts: tuple[Effect, Effect] | None
+    """The effect in two halves of the rows that it was tested on."""
+
+
+def deal_halves(rows: Rows, random: np.random.Generator) -> tuple[Half, Half]:
+    """Deal the rows into two halves; whole groups if there are any."""
+    if rows.groups is not None:
+        fold = deal_groups(rows.groups, rows.labels, 2, np.random.RandomState(0))
+    else:
+        fold = random.permutation(len(rows)) % 2
+    return np.flatnonzero(fold == 0), np.flatnonzero(fold == 1)
+
+
+def find_regions(
+    rows: Rows, axes: Sequence[Axis], halves: tuple[Half, Half], random: np.random.Generator
+) -> list[Found]:
+    """Find regions on either half, and test them on the other."""
+    found = []
+    for finding, half in ((0, 1), (1, 0)):
+        tested_rows = rows.take(halves[half])
+        quarters = deal_halves(tested_rows, random)
+        learned_rows = halves[finding]
+        if len(learned_rows) > _MOST_ROWS:
+            learned_rows = np.sort(random.choice(learned_rows, _MOST_ROWS, replace=False))
+        for channel, region in _search(rows, axes, learned_rows):
+            scored = [*axes, score_axis(rows, channel)]
+            inside = region.contains([axis.take(halves[half]) for axis in scored])
+            effect = effect_of(tested_rows, channel, inside)
+            parts = effects_in_halves(tested_rows, channel, inside, quarters)
+            words = region.words(scored)
+            found.append(Found(words, channel, half, effect, parts))
+    return found
+
+
+def effects_in_halves(
+    rows: Rows, channel: int, inside: Mask, halves: tuple[Half, Half]
+) -> tuple[Effect, Effect] | None:
+    """The effect in either half; None if one of them has too few of these rows."""
+    found = []
+    for half in halves:
+        chosen = inside[half]
+        if np.count_nonzero(chosen) < 2:
+            return None
+        found.append(effect_of(rows.take(half), channel, chosen))
+    return found[0], found[1]
+
+
+def _search(rows: Rows, axes: Sequence[Axis], learned: Half) -> Iterator[tuple[int, Region]]:
+    """Yield the regions for which there is most evidence, each beside those before it.
+
+    What a curve would put right for all rows is put right first.
+    """
+    here = _with_curve(rows.take(learned))
+    scored = {
+        channel: [axis.take(learned) for axis in (*axes, score_axis(rows, channel))]
+        for channel in rows.channels
+    }
+    for number in range(_MOST_REGIONS_A_HALF):
+        best = max(
+            (_strongest(here, scored[channel], channel) for channel in rows.channels),
+            key=lambda each: each[0],
+        )
+        evidence, channel, region = best
+        is_weak = evidence < _LEAST_EVIDENCE / len(rows.channels)
+        if region is None or (is_weak and number > 0):
+            return
+        yield channel, region
+        here = _put_right(here, channel, region.contains(scored[channel]))
+
+
+def _strongest(rows: Rows, axes: Sequence[Axis], channel: int) -> tuple[float, int, Region | None]:
+    """The region with the largest likelihood ratio, as a share of the number of its kind."""
+    own, variance = residuals(rows, channel), variances(rows, channel)
+    best: tuple[float, int, Region | None] = (0.0, channel, None)
+    for depth, share in _DEPTHS.items():
+        strongest: list[tuple[float, Region | None]] = [(0.0, None)] * len(FAMILIES)
+        counts = [0] * len(FAMILIES)
+        for table in tables(axes, depth):
+            sizes = measure(table, rows.row_weights, variance)
+            if not sizes.is_tested.any():
+                continue
+            found = ratios(table.regions(table.cells(own)), sizes.variance)
+            for family, members in enumerate(table.families):
+                tested = sizes.is_tested & members
+                counts[family] += int(tested.sum())
+                place = int(np.where(tested, found, 0.0).argmax())
+                if tested.flat[place] and found.flat[place] > strongest[family][0]:
+                    strongest[family] = (float(found.flat[place]), table.region(place))
+        for (ratio, region), count, weight in zip(strongest, counts, FAMILIES, strict=True):
+            evidence = share * weight * ratio / max(count, 1)
+            if evidence > best[0]:
+                best = (evidence, channel, region)
+    return best
+
+
+def _with_curve(rows: Rows) -> Rows:
+    """The rows with probabilities that one curve for all of them has put right."""
+    if len(np.unique(rows.labels)) < len(rows.classes):
+        return rows
+    beta = BetaScaling(score_type=rows.kind.score_type)
+    beta.fit(None, rows.labels, rows.scores, sample_weight=rows.weights)
+    return replace(rows, probabilities=beta.predict_proba(None, rows.scores))
+
+
+def _put_right(rows: Rows, channel: int, inside: Mask) -> Rows:
+    """The rows with the log-odds of a class shifted in a region, as its labels ask for."""
+    shift = float(np.clip(effect_of(rows, channel, inside).shift, -_LARGEST_STEP, _LARGEST_STEP))
+    probabilities: Floats = rows.probabilities.copy()
+    before = rows.said(channel)[inside]
+    after = expit(logit(before) + shift)
+    others = np.arange(probabilities.shape[1]) != channel
+    scale = (1.0 - after) / (1.0 - before)
+    probabilities[np.ix_(inside, others)] *= scale[:, np.newaxis]
+    probabilities[inside, channel] = after
+    return replace(rows, probabilities=probabilities)
+
+
+def are_same(parts: tuple[Effect, Effect] | None) -> bool | None:
+    """Whether the shifts of two halves differ by no more than chance; None if that is not known."""
+    if parts is None or not all(math.isfinite(each.shift) for each in parts):
+        return None
+    first, second = parts
+    errors = [(each.shift_high - each.shift_low) / 2.0 for each in parts]
+    return abs(first.shift - second.shift) <= math.hypot(*errors)

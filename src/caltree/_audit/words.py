@@ -1,0 +1,157 @@
+"""The sentences of an audit, shared by its text and its page."""
+
+from __future__ import annotations
+
+import math
+
+from .._fitted.names import SPACE, format_count, percent
+from .parts import LossParts, Part
+from .result import Audit, Finding
+
+LOSSES = {"log_loss": "Log loss", "squared_error": "Squared error"}
+PARTS = {
+    "calibration": "what a curve for all rows puts right",
+    "grouping": "what regions put right beyond it",
+    "refinement": "what is left",
+}
+_SMALLEST_SHOWN = 1e-12
+
+
+def p_text(p_value: float | None) -> str:
+    """A p-value; the smallest ones as a bound."""
+    if p_value is None:
+        return "not tested"
+    if p_value < _SMALLEST_SHOWN:
+        return "p < 1e-12"
+    return f"p = {p_value:.3f}" if p_value >= 0.001 else f"p = {p_value:.0e}"
+
+
+def headline(audit: Audit) -> str:
+    """The answer in one sentence."""
+    off = sum(each.is_off for each in [*audit.groups, *audit.regions])
+    places = f"{off}{SPACE}group{'s' if off > 1 else ''} or region{'s' if off > 1 else ''}"
+    claims = f"{places} {'is' if off == 1 else 'are'} shown to be off"
+    if audit.p_value <= audit.alpha:
+        return f"The scores are not calibrated everywhere{f'; {claims}' if off else ''}."
+    if off:
+        return f"The test of the whole finds nothing, but {claims}."
+    return "Nothing speaks against the scores: no miscalibration was found."
+
+
+def subject(audit: Audit) -> str:
+    """What was audited."""
+    of = f"the probability of {audit.event}" if audit.event else f"{len(audit.classes)} classes"
+    return f"{format_count(audit.n_rows)}{SPACE}rows, {of}"
+
+
+def whole_sentences(audit: Audit) -> list[str]:
+    """The test of the whole: claims, each with its p-value."""
+    whole = audit.whole
+    drawn = "flipped signs of residuals" if audit.grouped else "labels drawn from the scores"
+    return [
+        f"Calibrated everywhere: {p_text(whole.p_value)} (by {whole.n_simulations} sets of "
+        f"{drawn}).",
+        f"Of it, calibrated over all rows, as one curve would show: {p_text(whole.curve_p_value)}.",
+        f"Of it, calibrated in regions of one or two conditions, {whole.n_regions:,} of them: "
+        f"{p_text(whole.regions_p_value)}.",
+    ]
+
+
+def part_text(part: Part) -> str:
+    """A part of a loss with its interval."""
+    # Adding 0 to what is rounded leaves no minus before it.
+    mean, low, high = (round(each, 4) + 0.0 for each in (part.mean, part.low, part.high))
+    return f"{mean:.4f} ({low:.4f} to {high:.4f})"
+
+
+def verdict_of_parts(parts: LossParts) -> str:
+    """What the parts say."""
+    helps = [name for name in ("calibration", "grouping") if getattr(parts, name).low > 0.0]
+    if not helps:
+        return "Neither a curve nor regions put anything right beyond chance."
+    if helps == ["calibration"]:
+        return "A curve puts something right; regions add nothing beyond chance."
+    if helps == ["grouping"]:
+        return "A curve puts nothing right beyond chance, but regions do."
+    return "A curve puts something right, and regions more."
+
+
+def shift_text(finding: Finding) -> str:
+    """The shift of log-odds with its interval."""
+    return (
+        f"{_signed(finding.shift)} ({_signed(finding.shift_low)} to {_signed(finding.shift_high)})"
+    )
+
+
+def _signed(number: float) -> str:
+    if math.isinf(number):
+        return "−∞" if number < 0.0 else "+∞"
+    return f"{number:+.2f}".replace("-", "−")
+
+
+def happened_text(finding: Finding) -> str:
+    """The frequency with its interval."""
+    return f"{percent(finding.happened)} ({percent(finding.low)} to {percent(finding.high)})"
+
+
+def halves_text(finding: Finding) -> str:
+    """Whether halves of the rows agree."""
+    if finding.same_in_halves is None:
+        return "unknown"
+    if finding.same_in_halves:
+        return "same"
+    assert finding.shifts_in_halves is not None
+    return " / ".join(map(_signed, finding.shifts_in_halves))
+
+
+def verdict_of(finding: Finding) -> str:
+    """Whether the scores are off."""
+    if finding.adjusted_p_value is None:
+        return "too few rows"
+    if not finding.is_off:
+        return "not shown"
+    return "too low" if finding.happened > finding.said else "too high"
+
+
+def adjusted_text(audit: Audit) -> str:
+    """How p-values are adjusted."""
+    method = "Holm" if audit.adjustment == "holm" else "Benjamini and Hochberg"
+    return (
+        f"P-values are adjusted for all {audit.n_tests} tests of groups and regions ({method}); "
+        f"claims are made at {audit.alpha:g}."
+    )
+
+
+def regions_sentence(audit: Audit) -> str:
+    """How many regions were tested, and how many of them are off."""
+    tested, off = len(audit.regions), sum(each.is_off for each in audit.regions)
+    if not tested:
+        return "No region was large enough to be tested."
+    if not off:
+        return f"None of {tested} that were tested is shown to be off."
+    return f"{off} of {tested} that were tested {'is' if off == 1 else 'are'} shown to be off."
+
+
+def measures(audit: Audit) -> list[str]:
+    """The multicalibration error and the smooth calibration error."""
+    mce = audit.mce
+    return [
+        f"Multicalibration error {mce.error:.4f} ({mce.sigmas:.1f} standard deviations of "
+        f"{mce.standard_deviation:.4f}; from {mce.detectable:.4f} on it can be detected), in "
+        f"{mce.segment}; {p_text(mce.adjusted_p_value)}, adjusted for {mce.n_segments:,} segments.",
+        f"Smooth calibration error {audit.smooth_ece:.4f}.",
+    ]
+
+
+def notes(audit: Audit) -> list[str]:
+    """What to bear in mind."""
+    found = [
+        "Regions were found on one half of the rows and tested on the other; their numbers are "
+        "those of the other half.",
+        "Groups and regions of fewer than 50 rows, or of hardly any events, are not tested.",
+    ]
+    if audit.weighted:
+        found.append("A row is one observation, whatever its weight.")
+    if audit.grouped:
+        found.append("Rows of a group may err together: each group is one observation.")
+    return found
