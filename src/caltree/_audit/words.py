@@ -48,9 +48,12 @@ def whole_sentences(audit: Audit) -> list[str]:
     """The test of the whole: claims, each with its p-value."""
     whole = audit.whole
     drawn = "flipped signs of residuals" if audit.grouped else "labels drawn from the scores"
+    sets = f"{whole.n_simulations} sets of {drawn}"
+    # Fewer than all sets can show is a bound, by the likelihood ratio.
+    is_bound = whole.p_value < 1.0 / (1.0 + whole.n_simulations)
+    how = f"none of {sets} was as far off" if is_bound else f"by {sets}"
     return [
-        f"Calibrated everywhere: {p_text(whole.p_value)} (by {whole.n_simulations} sets of "
-        f"{drawn}).",
+        f"Calibrated everywhere: {p_text(whole.p_value)} ({how}).",
         f"Of it, calibrated over all rows, as one curve would show: {p_text(whole.curve_p_value)}.",
         f"Of it, calibrated in regions of one or two conditions, {whole.n_regions:,} of them: "
         f"{p_text(whole.regions_p_value)}.",
