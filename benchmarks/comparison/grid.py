@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from caltree.paper.statistics import compare, corrected_resampled_t_test
@@ -30,7 +30,14 @@ class Grid:
     results: Mapping[Place, Mapping[str, Results]]
     n_classes: Mapping[str, int]
     """Of each data set."""
+    n_rows: Mapping[str, int]
+    """Of each data set."""
     n_folds: int
+
+    def where(self, is_wanted: Callable[[str], bool]) -> Grid:
+        """The same, of some data sets."""
+        some = {place: there for place, there in self.results.items() if is_wanted(place[0])}
+        return replace(self, results=some)
 
     def calibrators(self) -> list[str]:
         """Those that have results."""
@@ -88,8 +95,9 @@ def read(store: Store, measure: str, runs: int | None = None) -> Grid:
             found = {key: value for key, value in found.items() if key[0] < runs}
         if found and (runs is None or len(found) == runs * n_folds):
             results.setdefault((dataset, learner), {})[name] = found
-    n_classes = {name: shape.classes for name, shape in store.datasets().items()}
-    return Grid(results, n_classes, n_folds)
+    shapes = store.datasets().items()
+    n_classes = {name: shape.classes for name, shape in shapes}
+    return Grid(results, n_classes, {name: shape.rows for name, shape in shapes}, n_folds)
 
 
 def _series(store: Store) -> list[tuple[str, str, str]]:

@@ -27,6 +27,8 @@ OURS = ("tree", "forest", "boosting", "ensemble")
 """The calibrators that are compared with all others."""
 WORSE_THAN_OTHERS = 0.01
 """By which part of another's mean a calibrator may be worse before it is listed."""
+FEW_ROWS = 2000
+"""Ranks of data sets with at most so many rows are also given apart."""
 
 _PLACES = "A cell is a data set and a learner; it counts with the runs of which both have all folds"
 
@@ -145,17 +147,20 @@ def _wins(grid: Grid, mine: str, measure: str) -> Table:
 
 
 def _ranks(grid: Grid, measure: str) -> list[Table]:
-    """Of two classes with all calibrators, and of any number with those that know them."""
-    two = Grid(
-        {place: there for place, there in grid.results.items() if grid.n_classes[place[0]] == 2},
-        grid.n_classes,
-        grid.n_folds,
-    )
+    """Of two classes with all calibrators, and of any number with those that know them.
+
+    The latter also of few rows and of many.
+    """
+    two = grid.where(lambda name: grid.n_classes[name] == 2)
+    few = grid.where(lambda name: grid.n_rows[name] <= FEW_ROWS)
+    many = grid.where(lambda name: grid.n_rows[name] > FEW_ROWS)
     names = grid.calibrators()
     anywhere = [name for name in names if not ALL[name].only_two_classes]
     return [
         _rank_table(two, names, "cells of two classes, all calibrators", measure),
         _rank_table(grid, anywhere, "all cells, the calibrators that know many classes", measure),
+        _rank_table(few, anywhere, f"data sets of up to {FEW_ROWS:,} rows, the same", measure),
+        _rank_table(many, anywhere, f"data sets of more than {FEW_ROWS:,} rows, the same", measure),
     ]
 
 

@@ -23,7 +23,7 @@ def store(tmp_path):
     plan = work.Comparison(("vote", "vowel"), ("svm",), ("none",))
     store = work.Results(tmp_path / "results.sqlite", plan.settings())
     store.add_dataset("vote", Shape(60, 3, 2, "a", ""))
-    store.add_dataset("vowel", Shape(60, 3, 11, "b", ""))
+    store.add_dataset("vowel", Shape(61, 3, 11, "b", ""))
     for dataset, means in MEANS.items():
         for run_, fold in [*WHOLE_RUNS, (2, 0)]:
             found = {name: {"rmse": mean + 0.001 * fold} for name, mean in means.items()}
@@ -81,6 +81,15 @@ def test_mean_ranks(store):
         ["tree", 1.5, 0, "0.2520"],
         ["none", 3.0, 0, "0.3020"],
     ]
+
+
+def test_mean_ranks_of_few_rows_and_of_many(store, monkeypatch):
+    few, many = (
+        f"Mean ranks: data sets of {some} 60 rows, the same" for some in ("up to", "more than")
+    )
+    monkeypatch.setattr(tables, "FEW_ROWS", 60)
+    assert [row[0] for row in table_of(store, few)] == ["platt", "tree", "none"]
+    assert [row[0] for row in table_of(store, many)] == ["none", "tree", "platt"]
 
 
 def test_losses_and_what_is_worse_than_none(store):
@@ -175,7 +184,7 @@ def test_what_there_is(store):
 def test_tables_are_printed_and_nothing_to_show_is_no_error(run, store):
     given = ["--store", str(store.path)]
     said = run("table", *given).out
-    assert said.count("**") == 12
+    assert said.count("**") == 16
     assert "| platt | 1 | 1 | 0 | 100% | 2 | 0 |" in said
     cells = run("table", *given, "--cells", "--runs", "2").out
     assert "| vowel | svm | 11 | 10 | 0.2020 | 0.3020 |  | 0.2120 |" in cells
