@@ -16,7 +16,7 @@ SCHEMA = "urn:caltree:audit:1"
 
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(Effect):
     """What was said and what happened in a group or a region.
 
     Attributes
@@ -51,16 +51,6 @@ class Finding:
 
     conditions: list[str]
     label: str
-    n_rows: int
-    share: float
-    said: float
-    happened: float
-    low: float
-    high: float
-    shift: float
-    shift_low: float
-    shift_high: float
-    p_value: float | None
     adjusted_p_value: float | None
     is_off: bool
     shifts_in_halves: tuple[float, float] | None
