@@ -232,28 +232,25 @@ class SplitSearch {
     }
 
     void find(const Whole* histograms, double share_of_rows, BestSplits& result) {
-        sums_.resize(shape_.size());
-        for (std::size_t t = 0; t < sums_.size(); ++t) {
-            sums_[t] = static_cast<double>(histograms[t]) / unit_;
-        }
-        const ResidualSplit best = finder_->find(sums_, starts_, share_of_rows);
+        const ResidualSplit best = finder_->find(histograms, unit_, starts_, share_of_rows);
         result.add(best.attribute, best.gain, best.cut, 2);
         result.missing_rows.back() = best.missing_rows;
         result.missing.back() = best.missing_first ? 0 : 1;
         if (best.found() && !columns_[static_cast<std::size_t>(best.attribute)].numeric) {
-            divide_categories(best, result);
+            divide_categories(best, histograms, result);
         }
     }
 
   private:
     // Unless codes are cut in their order, categories that no row here has go where most rows go,
     // or where missing ones do.
-    void divide_categories(const ResidualSplit& best, BestSplits& result) const {
+    void divide_categories(const ResidualSplit& best, const Whole* histograms,
+                           BestSplits& result) const {
         const auto a = static_cast<std::size_t>(best.attribute);
         const std::size_t first = result.branches.size();
         result.begin_table(columns_[a].n_bins);
         for (std::size_t bin = 0; bin < columns_[a].n_bins; ++bin) {
-            const bool any = sums_[starts_[a] + bin * shape_.per_cell] > 0.0;
+            const bool any = histograms[starts_[a] + bin * shape_.per_cell] > 0;
             result.branches.push_back(any ? 1 : result.missing.back());
         }
         best.divide(std::span(result.branches).subspan(first));
@@ -264,7 +261,6 @@ class SplitSearch {
     double unit_;
     std::vector<BinnedColumn> columns_;
     std::optional<ResidualFinder> finder_;
-    std::vector<double> sums_;
 };
 
 }  // namespace caltree

@@ -121,19 +121,20 @@ class ResidualFinder {
         return best;
     }
 
-    // From sums by bin: of every attribute all bins, then missing values.
-    ResidualSplit find(std::span<const double> histograms, std::span<const std::size_t> starts,
-                       double share_of_rows) {
+    // From sums by bin, whole numbers of `1 / unit`: of every attribute all bins, then missing
+    // values.
+    ResidualSplit find(const std::int64_t* histograms, double unit,
+                       std::span<const std::size_t> starts, double share_of_rows) {
         settings_.share_of_rows = share_of_rows;
-        const std::size_t size = shape_.size();
-        std::fill(node_.begin(), node_.end(), 0.0);
-        for (std::size_t at = 0; at < (columns_[0].n_bins + 1) * size; ++at) {
-            node_[at % size] += histograms[at];
+        keep_cells(columns_[0], histograms, unit);
+        node_ = missing_;
+        for (const Cell& cell : cells_) {
+            for (std::size_t t = 0; t < node_.size(); ++t) node_[t] += sums_[cell.at + t];
         }
         ResidualSplit best;
         for (std::size_t a = 0; a < columns_.size(); ++a) {
             if (columns_[a].n_bins < 1) continue;
-            keep_cells(columns_[a], histograms.data() + starts[a]);
+            keep_cells(columns_[a], histograms + starts[a], unit);
             scan(a, best);
         }
         return best;
@@ -221,16 +222,27 @@ class ResidualFinder {
         });
     }
 
-    // Of given sums of all bins, those that have rows.
-    void keep_cells(const BinnedColumn& column, const double* sums) {
+    // Of given sums of all bins, those that have rows: few of them in a small node, so that the
+    // others are passed over quickly.
+    void keep_cells(const BinnedColumn& column, const std::int64_t* sums, double unit) {
         const std::size_t size = shape_.size();
-        sums_ = sums;
+        const double factor = 1.0 / unit;  // a power of two
         cells_.clear();
-        for (std::size_t bin = 0; bin < column.n_bins; ++bin) {
-            if (sums[bin * size] > 0.0) cells_.push_back({static_cast<Bin>(bin), bin * size});
+        sorted_.resize(column.n_bins * size);
+        std::size_t at = 0;
+        for (std::size_t bin = 0; bin < column.n_bins; ++bin, sums += size) {
+            if (sums[0] <= 0) continue;
+            cells_.push_back({static_cast<Bin>(bin), at});
+            for (std::size_t t = 0; t < size; ++t) {
+                sorted_[at + t] = static_cast<double>(sums[t]) * factor;
+            }
+            at += size;
         }
-        const double* last = sums + column.n_bins * size;
-        missing_.assign(last, last + size);
+        sums_ = sorted_.data();
+        missing_.resize(size);
+        for (std::size_t t = 0; t < size; ++t) {
+            missing_[t] = static_cast<double>(sums[t]) * factor;
+        }
     }
 
     void collect_sorted(const BinnedColumn& column, std::span<const Row> rows,
