@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +12,7 @@
 
 #include "data/data.hpp"
 #include "data/stop.hpp"
+#include "kernels/kernels.hpp"
 #include "shrunken/newton.hpp"
 
 namespace caltree {
@@ -211,13 +213,9 @@ class NodeModelFitter {
         parameters = newton_.parameters();
     }
 
-    // Log-odds and probabilities of rows under some parameters.
+    // Probabilities of rows under some parameters.
     void apply(std::span<const Row> rows, const std::vector<double>& parameters) {
-        for (const Row row : rows) {
-            stop_check_.count(r_.n_states);
-            log_odds(row, parameters, F_.data());
-            probabilities_of(F_.data(), probability(row), r_.n_states);
-        }
+        each_row(rows, parameters, [](Row, double, const double*) {});
     }
 
     double* probability(Row row) { return probability_.data() + std::size_t{row} * r_.n_states; }
@@ -263,15 +261,44 @@ class NodeModelFitter {
     // The loss of the rows; leaves their probabilities behind.
     double evaluate(std::span<const Row> rows, const std::vector<double>& parameters) {
         double loss = 0.0;
+        each_row(rows, parameters, [&](Row row, double norm, const double* F) {
+            const std::size_t label = data_.labels[row];
+            row_loss_[row] = norm - (r_.n_states > 1 ? F[label] : (label == 1 ? F[0] : 0.0));
+            loss += weights_[row] * row_loss_[row];
+        });
+        return loss;
+    }
+
+    // Leaves the probabilities of rows behind, and calls `use(row, norm, F)` for each.
+    template <class Use>
+    void each_row(std::span<const Row> rows, const std::vector<double>& parameters, Use&& use) {
+        if (r_.n_states == 1) {
+            for (std::size_t begin = 0; begin < rows.size(); begin += block_rows) {
+                use_block(rows.subspan(begin, std::min(block_rows, rows.size() - begin)),
+                          parameters, use);
+            }
+            return;
+        }
         for (const Row row : rows) {
             stop_check_.count(r_.n_states);
             log_odds(row, parameters, F_.data());
-            const double norm = probabilities_of(F_.data(), probability(row), r_.n_states);
-            const std::size_t label = data_.labels[row];
-            row_loss_[row] = norm - (r_.n_states > 1 ? F_[label] : (label == 1 ? F_[0] : 0.0));
-            loss += weights_[row] * row_loss_[row];
+            use(row, probabilities_of(F_.data(), probability(row), r_.n_states), F_.data());
         }
-        return loss;
+    }
+
+    // Of two classes: exponentials and logarithms of several rows at once.
+    template <class Use>
+    void use_block(std::span<const Row> rows, const std::vector<double>& parameters, Use&& use) {
+        std::array<double, block_rows> F, p, norm;
+        stop_check_.count(rows.size());
+        for (std::size_t i = 0; i < rows.size(); ++i) log_odds(rows[i], parameters, &F[i]);
+        const std::size_t padded = padded_rows(rows.size());
+        std::fill(F.begin() + rows.size(), F.begin() + padded, 0.0);
+        kernels_.logistic(F.data(), p.data(), norm.data(), padded);
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            probability_[rows[i]] = p[i];
+            use(rows[i], norm[i], &F[i]);
+        }
     }
 
     // Minus the gradient and the Hessian of the loss, state by state, where the rows are. Memory is
@@ -279,16 +306,47 @@ class NodeModelFitter {
     void differentiate(std::span<const Row> rows) {
         std::fill(gradient_.begin(), gradient_.end(), 0.0);
         std::fill(hessian_.begin(), hessian_.end(), 0.0);
-        if (r_.sees_all()) {
+        if (r_.n_states == 1 && r_.width() == 3) {
+            differentiate_one_state(rows);
+        } else if (r_.sees_all()) {
             for (std::size_t state = 0; state < r_.n_states; ++state) {
                 stop_check_.count(rows.size());
                 for (const Row row : rows) add_derivatives(row, state);
             }
-            return;
+        } else {
+            for (const Row row : rows) {
+                stop_check_.count(r_.n_states);
+                for (std::size_t state = 0; state < r_.n_states; ++state) {
+                    add_derivatives(row, state);
+                }
+            }
         }
+    }
+
+    // The most frequent case, in registers: two classes, a score and its bend.
+    void differentiate_one_state(std::span<const Row> rows) {
+        stop_check_.count(rows.size());
+        std::array<double, 3> g{};
+        std::array<double, 6> h{};  // the lower triangle, by rows
         for (const Row row : rows) {
-            stop_check_.count(r_.n_states);
-            for (std::size_t state = 0; state < r_.n_states; ++state) add_derivatives(row, state);
+            const double p = probability_[row], weight = weights_[row];
+            const double own = weight * ((is_class(row, 0) ? 1.0 : 0.0) - p);
+            const double variance = weight * p * (1.0 - p);
+            const double* x = values(row, 0);
+            const double first = variance * x[0], second = variance * x[1];
+            g[0] += own;
+            g[1] += own * x[0];
+            g[2] += own * x[1];
+            h[0] += variance;
+            h[1] += first;
+            h[2] += first * x[0];
+            h[3] += second;
+            h[4] += second * x[0];
+            h[5] += second * x[1];
+        }
+        std::copy(g.begin(), g.end(), gradient_.begin());
+        for (std::size_t a = 0, t = 0; a < 3; ++a) {
+            for (std::size_t b = 0; b <= a; ++b) hessian_[a * 3 + b] = h[t++];
         }
     }
 
@@ -318,6 +376,7 @@ class NodeModelFitter {
     std::vector<double> probability_;  // n_rows x n_states
     std::vector<double> row_loss_;     // the deviance of the rows of a fit, halved
     std::vector<double> F_, gradient_, hessian_;
+    const Kernels& kernels_ = kernels();
     StopCheck stop_check_;
 };
 
