@@ -301,6 +301,18 @@ def test_a_large_forest_is_grown_as_deep_as_it_needs_to_be(large):
             assert whole["n_rows"][whole["attribute"] >= 0].min() >= SIZES[for_sizes][-1]
 
 
+def test_a_large_forest_of_right_scores_has_all_its_roots(large):
+    rng = np.random.default_rng(0)
+    right = rng.random(2000)
+    y = (rng.random(2000) < right).astype(int)
+    dataset = make_dataset(rng.standard_normal((2000, 2)), y, np.column_stack([1 - right, right]))
+    with progress.stage(1.0) as stage:
+        grown = grow_forest(dataset, make_settings(40, max_depth=None), None, stage)
+    # Nothing is to be gained, so that no tree beyond the first has to be deep.
+    assert grown.n_grown[:, 0].tolist() == [20, 20] and grown.n_grown[:, 1:].max() < 20
+    assert [len(structure) for structure, _ in grown.trees[-2:]] == [1, 1]
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_thinned_forest_says_what_its_sizes_say(large, n_classes):
     grown = grow(n_classes=n_classes)

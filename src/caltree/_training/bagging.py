@@ -183,7 +183,10 @@ def _count_grown(
     # What a tree is grown for it can also be read at with more rows.
     needed = weights.mean(axis=0)[::-1].cumsum()[::-1]
     fewest = _count_small(dataset, _FEWEST_FULL // len(_KINDS))
-    return count_trees(_FACTOR_OF_FEW * needed, n_of_kind, fewest)
+    n_grown = count_trees(_FACTOR_OF_FEW * needed, n_of_kind, fewest)
+    # Every tree has a root, even where nothing is to be calibrated.
+    n_grown[:, :1] = n_of_kind
+    return n_grown
 
 
 def _count_sizes(n_grown: npt.NDArray[np.int64], number: int) -> int:
