@@ -30,3 +30,17 @@ static void add_to_bins(const std::uint16_t* codes, const std::uint32_t* rows, s
         seen[code] = 1;
     }
 }
+
+static void cut_gains(CutSums left, double residual, double variance, double penalty,
+                      double* CALTREE_RESTRICT gains, std::size_t n) {
+    n = whole_vectors(n);
+    const double* CALTREE_RESTRICT first = left.residual;
+    const double* CALTREE_RESTRICT varies = left.variance;
+    for (std::size_t i = 0; i < n; ++i) {
+        // Over one denominator, since divisions take time.
+        const double here = varies[i] + penalty;
+        const double there = variance - varies[i] + penalty;
+        const double other = residual - first[i];
+        gains[i] = (first[i] * first[i] * there + other * other * here) / (here * there);
+    }
+}

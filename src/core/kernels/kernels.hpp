@@ -54,6 +54,12 @@ struct Responses {
     double* sum_w;
 };
 
+// Sums of residuals and of their variances over the rows to the left of each of several cuts.
+struct CutSums {
+    const double* residual;
+    const double* variance;
+};
+
 struct Kernels {
     const char* name;
 
@@ -118,6 +124,10 @@ struct Kernels {
     void (*add_to_bins)(const std::uint16_t* codes, const std::uint32_t* rows, std::size_t n,
                         const double* evidence, std::size_t stride, double* sums,
                         std::uint8_t* seen);
+
+    // What cuts of a node gain in deviance, times 2: penalised Newton steps on either side.
+    void (*cut_gains)(CutSums left, double residual, double variance, double penalty, double* gains,
+                      std::size_t n);
 };
 
 // The kernels for the machine at hand.

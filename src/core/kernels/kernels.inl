@@ -11,8 +11,8 @@
 #include "kernels/evidence.inl"
 
 static constexpr Kernels all_kernels(const char* name) {
-    return {name,           add_line,          set_line,       add_centred,
-            highest,        all_between,       softmax,        sigmoid,
-            logistic,       respond_to_all,    respond_to_two, first_moments,
-            second_moments, slopes_and_errors, squared_error,  add_to_bins};
+    return {name,           add_line,      set_line,       add_centred,       highest,
+            all_between,    softmax,       sigmoid,        logistic,          respond_to_all,
+            respond_to_two, first_moments, second_moments, slopes_and_errors, squared_error,
+            add_to_bins,    cut_gains};
 }

@@ -14,6 +14,7 @@
 #include "data/data.hpp"
 #include "data/stop.hpp"
 #include "shrunken/bin_sums.hpp"
+#include "shrunken/one_state.hpp"
 
 namespace caltree {
 
@@ -84,9 +85,6 @@ struct ResidualSettings {
     double share_of_rows = 1.0;
 };
 
-// Up to so many rows, sorting them by insertion is cheaper than looking at every bin.
-inline constexpr std::size_t few_rows = 32;
-
 class ResidualFinder {
   public:
     ResidualFinder(std::span<const BinnedColumn> columns, EvidenceShape shape,
@@ -106,8 +104,8 @@ class ResidualFinder {
         for (const std::size_t a : attributes) {
             if (columns_[a].n_bins < 1) continue;
             stop_check_.count(rows.size());
-            if (shape_.n_states == 1 && columns_[a].numeric && rows.size() <= few_rows) {
-                if (scan_few_rows(a, rows, evidence, best)) continue;
+            if (shape_.n_states == 1 && columns_[a].numeric) {
+                if (scan_numbers(a, rows, evidence, best)) continue;
             }
             if (rows.size() * 8 >= columns_[a].n_bins) {
                 collect_bins(columns_[a], rows, evidence);
@@ -141,60 +139,65 @@ class ResidualFinder {
     }
 
   private:
-    // Most nodes have few rows. Those of one state that have no missing value are sorted and looked
-    // at as they come, with the same sums as below; false if there is a missing value.
-    bool scan_few_rows(std::size_t attribute, std::span<const Row> rows,
-                       std::span<const double> evidence, ResidualSplit& best) {
+    // Of one state, numbers of which none is missing are looked at as they come; otherwise false.
+    bool scan_numbers(std::size_t attribute, std::span<const Row> rows,
+                      std::span<const double> evidence, ResidualSplit& best) {
         const BinnedColumn& column = columns_[attribute];
-        std::array<std::uint32_t, few_rows> keys;
-        for (std::size_t i = 0; i < rows.size(); ++i) {
-            const Bin bin = column.codes[rows[i]];
-            if (bin == column.n_bins) return false;
-            const std::uint32_t key = std::uint32_t{bin} << 16 | static_cast<std::uint32_t>(i);
-            std::size_t at = i;
-            for (; at > 0 && keys[at - 1] > key; --at) keys[at] = keys[at - 1];
-            keys[at] = key;
+        const bool few = rows.size() <= few_rows && column.n_bins <= most_sorted_bins;
+        cuts_.start({}, column.n_bins);
+        if (few ? !add_few(column, rows, evidence) : !add_bins(column, rows, evidence)) {
+            return false;
         }
         const double before = shape_.gain(node_.data(), settings_.penalty);
-        Sums left;
+        const Cut cut = cuts_.best(cuts_.size() - 1, node_sums(), cut_limits(before, best));
+        if (!cut.found) return true;
+        const std::size_t bin = cuts_.bin(cut.place);
+        best.attribute = static_cast<int>(attribute);
+        best.gain = cut.gain;
+        best.by_code = true;
+        best.first_categories.clear();
+        best.missing_first = cut.rows_left >= node_[0] - cut.rows_left;
+        best.missing_rows = 0.0;
+        best.cut = halfway(bin, cuts_.bin(cut.place + 1));
+        return true;
+    }
+
+    bool add_few(const BinnedColumn& column, std::span<const Row> rows,
+                 std::span<const double> evidence) {
+        for (const Row row : rows) {
+            if (column.codes[row] == column.n_bins) return false;
+        }
+        const FewRows sorted(rows.size(), [&](std::size_t i) { return column.codes[rows[i]]; });
         for (std::size_t i = 0; i < rows.size();) {
-            const std::uint32_t bin = keys[i] >> 16;
-            Sums cell;
-            for (; i < rows.size() && keys[i] >> 16 == bin; ++i) {
-                cell.add(evidence.data() + (keys[i] & 0xffffU) * shape_.stride());
+            const std::size_t bin = sorted.bin(i);
+            std::array<double, 3> sums{};
+            for (; i < rows.size() && sorted.bin(i) == bin; ++i) {
+                const double* from = evidence.data() + sorted.row(i) * shape_.stride();
+                for (std::size_t t = 0; t < 3; ++t) sums[t] += from[t];
             }
-            left.add(&cell.rows);
-            if (i == rows.size() || left.rows < settings_.min_samples_leaf) continue;
-            if (node_[0] - left.rows < settings_.min_samples_leaf) break;
-            const double gain = gain_of(left) - before;
-            if (gain <= best.gain + 1e-9) continue;
-            best.attribute = static_cast<int>(attribute);
-            best.gain = gain;
-            best.by_code = true;
-            best.first_categories.clear();
-            best.missing_first = left.rows >= node_[0] - left.rows;
-            best.missing_rows = 0.0;
-            best.cut = bin + ((keys[i] >> 16) - bin - 1U) / 2;
+            cuts_.add(bin, sums.data());
         }
         return true;
     }
 
-    // What the rows of one state on one side add up to.
-    struct Sums {
-        double rows = 0.0, residual = 0.0, variance = 0.0;
-        void add(const double* from) {
-            rows += from[0];
-            residual += from[1];
-            variance += from[2];
-        }
-    };
+    bool add_bins(const BinnedColumn& column, std::span<const Row> rows,
+                  std::span<const double> evidence) {
+        if (rows.size() * 8 < column.n_bins) return false;
+        bins_.add(column, rows, evidence);
+        const double* sums = bins_.sums();
+        const bool any_missing = sums[bins_.place(column.n_bins)] > 0.0;
+        bins_.take(column.n_bins,
+                   [&](std::size_t bin, std::size_t at) { cuts_.add(bin, sums + at); });
+        return !any_missing;
+    }
 
-    // Of both sides together, over one denominator: divisions take time.
-    double gain_of(const Sums& side) const {
-        const double left = side.variance + settings_.penalty;
-        const double right = node_[2] - side.variance + settings_.penalty;
-        const double other = node_[1] - side.residual;
-        return (side.residual * side.residual * right + other * other * left) / (left * right);
+    StateSums node_sums() const { return {node_[0], node_[1], node_[2]}; }
+    CutLimits cut_limits(double before, const ResidualSplit& best) const {
+        return {settings_.penalty, settings_.min_samples_leaf, before, best.gain};
+    }
+    // Through the bins that no row is in.
+    static std::size_t halfway(std::size_t bin, std::size_t next) {
+        return bin + (next - bin - 1) / 2;
     }
 
     // One of the different bins among the node's rows, and where its sums stand.
@@ -366,20 +369,14 @@ class ResidualFinder {
         }
     }
 
-    // The most frequent case, in registers.
     void scan_one_state(const Pass& pass, std::size_t n_cuts, double before, ResidualSplit& best) {
-        Sums left;
-        left.add(left_.data());
-        for (std::size_t c = 0; c < n_cuts; ++c) {
-            left.add(sums_ + cells_[c].at);
-            if (left.rows < settings_.min_samples_leaf) continue;
-            if (node_[0] - left.rows < settings_.min_samples_leaf) break;
-            const double gain = gain_of(left) - before;
-            if (gain <= best.gain + 1e-9) continue;
-            left_[0] = left.rows;
-            right_[0] = node_[0] - left.rows;
-            keep(pass, c, gain, best);
-        }
+        cuts_.start({left_[0], left_[1], left_[2]}, cells_.size());
+        for (const Cell& cell : cells_) cuts_.add(cell.bin, sums_ + cell.at);
+        const Cut cut = cuts_.best(n_cuts, node_sums(), cut_limits(before, best));
+        if (!cut.found) return;
+        left_[0] = cut.rows_left;
+        right_[0] = node_[0] - cut.rows_left;
+        keep(pass, cut.place, cut.gain, best);
     }
 
     void keep(const Pass& pass, std::size_t c, double gain, ResidualSplit& best) const {
@@ -395,8 +392,7 @@ class ResidualFinder {
             return;
         }
         const std::size_t bin = cells_[c].bin;
-        // Halfway through the bins that no row is in.
-        best.cut = c + 1 < cells_.size() ? bin + (cells_[c + 1].bin - bin - 1U) / 2 : bin;
+        best.cut = c + 1 < cells_.size() ? halfway(bin, cells_[c + 1].bin) : bin;
     }
 
     std::span<const BinnedColumn> columns_;
@@ -404,6 +400,7 @@ class ResidualFinder {
     ResidualSettings settings_;
     std::vector<double> node_, missing_, left_, right_;
     BinSums bins_;
+    Cuts cuts_;
     std::vector<double> sorted_;    // sums of the bins that have rows
     const double* sums_ = nullptr;  // where those of the cells stand
     std::vector<Cell> cells_;
