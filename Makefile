@@ -7,6 +7,9 @@
 # make bench   speed, against scikit-learn in the same run
 # make bench-scale  millions of rows, against LightGBM and on a cluster; DATA=folder of data sets
 # make docs    the documentation site, in build/docs
+# make wheel   the source distribution and the wheels, in build/wheels; PYTHONS="python3.11 python3.12"
+# make test-wheel   each wheel in an empty environment: the demonstration, types, all tests
+# make test-oldest  all tests with the oldest versions that are allowed of everything it needs
 #
 # Every target sets up what it needs, in .venv and build, from nothing but Python >= 3.11, a C++
 # compiler and make.
@@ -16,7 +19,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := CMakeLists.txt $(wildcard src/core/*/*)
 
-.PHONY: demo test lint sanitize fuzz fuzz-sanitized bench bench-scale docs clean
+.PHONY: demo test lint sanitize fuzz fuzz-sanitized bench bench-scale docs wheel test-wheel \
+    test-oldest clean
 
 demo: $(VENV)/.ready
 	$(BIN)/caltree demo
@@ -88,6 +92,40 @@ $(VENV)/.ready: pyproject.toml $(NATIVE)
 	$(BIN)/python -m pip install --quiet --no-build-isolation \
 	    --config-settings=cmake.define.CALTREE_WERROR=ON --editable ".[paper,report]"
 	touch $@
+
+# Those to build wheels for; from 3.12 on, one wheel serves all versions.
+PYTHONS ?= $(PYTHON)
+WHEELS := build/wheels
+RELEASE := build/release
+
+$(RELEASE)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(RELEASE)
+	$(RELEASE)/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(RELEASE)/bin/python -m pip install --quiet --group release
+	touch $@
+
+# Wheels are built from the source distribution, so that this is known to be whole.
+wheel: $(RELEASE)/.ready
+	rm -rf $(WHEELS)
+	$(RELEASE)/bin/python -m build --sdist --outdir $(WHEELS)
+	set -e; for python in $(PYTHONS); do \
+	    $$python -m pip wheel --no-deps --wheel-dir $(WHEELS)/plain $(WHEELS)/caltree-*.tar.gz; \
+	done
+	set -e; export PATH="$(abspath $(RELEASE)/bin):$$PATH"; for wheel in $(WHEELS)/plain/*.whl; do \
+	    auditwheel repair --wheel-dir $(WHEELS) $$wheel; \
+	done; \
+	for wheel in $(WHEELS)/*.whl; do auditwheel show $$wheel; ls -l $$wheel; done
+
+test-wheel: wheel
+	set -e; for python in $(PYTHONS); do .ci/test-wheel $$python $(WHEELS) build/test-wheel; done
+
+test-oldest: $(RELEASE)/.ready
+	rm -rf build/oldest
+	$(PYTHON) -m venv build/oldest
+	$(RELEASE)/bin/uv pip install --python build/oldest/bin/python --resolution lowest-direct \
+	    --group test ".[all]"
+	build/oldest/bin/python -m pip list
+	build/oldest/bin/python -m pytest --quiet --numprocesses=auto -p no:cacheprovider tests
 
 clean:
 	rm -rf build dist $(VENV)
