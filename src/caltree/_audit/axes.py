@@ -24,7 +24,6 @@ Codes: TypeAlias = npt.NDArray[np.uint8]
 _MOST_BINS, _FEW_BINS = 12, 6
 # Coarse conditions are those on thirds, or on one of so many categories.
 _COARSE = 3
-SCORE = "score"
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +74,8 @@ def attribute_axes(rows: Rows) -> list[Axis]:
 
 def score_axis(rows: Rows, channel: int) -> Axis:
     """The axis of the score of a class."""
-    name = SCORE if rows.event is not None else f"{SCORE} of {rows.classes[channel]}"
+    own = rows.score_name
+    name = own if rows.event is not None else f"{own} of {rows.classes[channel]}"
     return _of_numbers(Attribute(name, None), rows.said(channel))
 
 

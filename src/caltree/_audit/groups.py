@@ -57,17 +57,27 @@ def examine_groups(
     rows: Rows, columns: Sequence[int], halves: tuple[Half, Half], *, pairs: bool
 ) -> list[Named]:
     """The effect in all rows, and in the groups of some columns, or of pairs of these."""
-    found = [_examine(rows, [], np.ones(len(rows), dtype=bool), halves)]
+    bare = rows.without_matrix()
+    return [
+        _examine(bare, conditions, inside, halves)
+        for conditions, inside in make_groups(rows, columns, pairs=pairs)
+    ]
+
+
+def make_groups(
+    rows: Rows, columns: Sequence[int], *, pairs: bool = False
+) -> Iterator[tuple[list[str], Mask]]:
+    """Yield all rows, and the groups of some columns, or of pairs of these; none is empty."""
+    yield [], np.ones(len(rows), dtype=bool)
     parts = [list(_segments(rows, column)) for column in columns]
     for segments_of_column in parts:
-        found += [_examine(rows, [words], inside, halves) for words, inside in segments_of_column]
+        yield from (([words], inside) for words, inside in segments_of_column)
     for first, second in combinations(parts, 2) if pairs else ():
         for one, in_one in first:
             for other, in_other in second:
                 inside = in_one & in_other
                 if inside.any():
-                    found.append(_examine(rows, [one, other], inside, halves))
-    return found
+                    yield [one, other], inside
 
 
 def _segments(rows: Rows, column: int) -> Iterator[tuple[str, Mask]]:

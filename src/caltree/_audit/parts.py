@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import ndtri
 
 from .._inputs.arrays import Floats
@@ -23,6 +24,10 @@ from .effects import CONFIDENCE
 from .rows import Rows
 
 FOLDS = 5
+LOSSES = {"log_loss": "log_loss", "squared_error": "rmse"}
+"""The losses that are split, and their names as scorings."""
+# The ends of an interval, in standard errors.
+REACH = float(ndtri(0.5 + CONFIDENCE / 2.0))
 # More rows than this tell no more about the parts.
 MOST_ROWS = 200_000
 
@@ -62,41 +67,51 @@ def split_losses(
     rows: Rows, random: np.random.Generator, n_jobs: int | None
 ) -> dict[str, LossParts]:
     """Split log loss and squared error, by predictions of rows that were held out."""
-    if len(rows) > MOST_ROWS:
-        rows = rows.take(np.sort(random.choice(len(rows), MOST_ROWS, replace=False)))
-    order, curve, regions = _predict_held_out(rows, n_jobs)
-    rows = rows.take(order)
+    rows = rows.take(sample_rows(rows, random))
+    curve, regions = predict_held_out(rows, n_jobs)
     found = {}
-    for name, scoring in (("log_loss", "log_loss"), ("squared_error", "rmse")):
+    for name, scoring in LOSSES.items():
         scores, with_curve, with_regions = (
             row_losses(p, rows.labels, scoring) for p in (rows.probabilities, curve, regions)
         )
         found[name] = LossParts(
-            total=_part(rows, scores),
-            calibration=_part(rows, scores - with_curve),
-            grouping=_part(rows, with_curve - with_regions),
-            refinement=_part(rows, with_regions),
+            total=mean_part(rows, scores),
+            calibration=mean_part(rows, scores - with_curve),
+            grouping=mean_part(rows, with_curve - with_regions),
+            refinement=mean_part(rows, with_regions),
         )
     return found
 
 
-def _part(rows: Rows, losses: Floats) -> Part:
+def sample_rows(rows: Rows, random: np.random.Generator) -> npt.NDArray[np.intp]:
+    """The rows whose losses are split: all, or as many as there are to be."""
+    if len(rows) <= MOST_ROWS:
+        return np.arange(len(rows))
+    return np.sort(random.choice(len(rows), MOST_ROWS, replace=False))
+
+
+def mean_part(rows: Rows, losses: Floats) -> Part:
     """The mean of some losses, with the interval of rows, or of groups, that were drawn anew."""
     weights = rows.row_weights
     mean = float(np.average(losses, weights=weights))
-    deviations: Floats = weights * (losses - mean)
-    if rows.groups is not None:
-        deviations = np.asarray(np.bincount(rows.groups, deviations), dtype=np.float64)
-    error = math.sqrt(float(deviations @ deviations)) / float(weights.sum())
-    reach = error * float(ndtri(0.5 + CONFIDENCE / 2.0))
+    reach = REACH * error_of_sum(rows, weights * (losses - mean) / float(weights.sum()))
     return Part(mean, mean - reach, mean + reach)
 
 
-def _predict_held_out(rows: Rows, n_jobs: int | None) -> tuple[np.ndarray, Floats, Floats]:
-    """The rows in the order of folds, and predictions of each by a curve and by regions.
+def error_of_sum(rows: Rows, deviations: Floats) -> float:
+    """The standard error of a sum over rows, or groups, by the deviations of the rows."""
+    if rows.groups is not None:
+        deviations = np.asarray(np.bincount(rows.groups, deviations), dtype=np.float64)
+    return math.sqrt(float(deviations @ deviations))
 
-    They are those of the tree of the other folds, as `CalibrationTree` grows it by default. How its
-    levels are averaged is learned from other folds, too.
+
+def predict_held_out(
+    rows: Rows, n_jobs: int | None, *, max_depth: int | None = None
+) -> tuple[Floats, Floats]:
+    """Predict each row by a curve and by regions, those of the tree of the other folds.
+
+    Trees are grown as `CalibrationTree` grows them by default. How their levels are averaged is
+    learned from other folds, too.
     """
     dataset = Dataset.of(
         rows.attributes,
@@ -113,7 +128,7 @@ def _predict_held_out(rows: Rows, n_jobs: int | None) -> tuple[np.ndarray, Float
         l2_regularization=usual.l2_regularization,
         min_samples_split=usual.min_samples_split,
         min_samples_leaf=usual.min_samples_leaf,
-        max_depth=usual.max_depth,
+        max_depth=usual.max_depth if max_depth is None else max_depth,
         max_bins=usual.max_bins,
         monotone=resolve_monotone(usual.monotone, rows.kind, rows.scores.shape[1]),
         max_leaf_nodes=usual.max_leaf_nodes,
@@ -122,13 +137,16 @@ def _predict_held_out(rows: Rows, n_jobs: int | None) -> tuple[np.ndarray, Float
     levels = leaf_levels(grown.whole, usual.max_leaf_nodes, between=True)
     held_out = grown.held_out(levels, uncalibrated=False)
     fold_of = np.repeat(np.arange(len(folds)), [len(test) for _, test in folds])
-    regions = np.empty(held_out.probabilities[0].shape)
+    mixed = np.empty(held_out.probabilities[0].shape)
     for fold in range(len(folds)):
         others, own = fold_of != fold, fold_of == fold
         weights = best_weights(_take(held_out, others))
-        regions[own] = mix(weights, [p[own] for p in held_out.probabilities])
+        mixed[own] = mix(weights, [p[own] for p in held_out.probabilities])
+    # Held-out rows come fold by fold.
     order = np.concatenate([test for _, test in folds])
-    return order, held_out.probabilities[0], regions
+    curve, regions = np.empty_like(mixed), np.empty_like(mixed)
+    curve[order], regions[order] = held_out.probabilities[0], mixed
+    return curve, regions
 
 
 def _take(held_out: HeldOutRows, rows: np.ndarray) -> HeldOutRows:

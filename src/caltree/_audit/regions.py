@@ -55,25 +55,43 @@ def deal_halves(rows: Rows, random: np.random.Generator) -> tuple[Half, Half]:
     return np.flatnonzero(fold == 0), np.flatnonzero(fold == 1)
 
 
+@dataclass(frozen=True, eq=False)
+class Suggestion:
+    """A region that some rows suggest, to be tested on others."""
+
+    conditions: list[str]
+    channel: int
+    inside: Mask
+    """Whether each of the rows to test it on is in it."""
+
+
 def find_regions(
     rows: Rows, axes: Sequence[Axis], halves: tuple[Half, Half], random: np.random.Generator
 ) -> list[Found]:
     """Find regions on either half, and test them on the other."""
     found = []
+    bare = rows.without_matrix()
     for finding, half in ((0, 1), (1, 0)):
-        tested_rows = rows.take(halves[half])
+        tested_rows = bare.take(halves[half])
         quarters = deal_halves(tested_rows, random)
-        learned_rows = halves[finding]
-        if len(learned_rows) > _MOST_ROWS:
-            learned_rows = np.sort(random.choice(learned_rows, _MOST_ROWS, replace=False))
-        for channel, region in _search(rows, axes, learned_rows):
-            scored = [*axes, score_axis(rows, channel)]
-            inside = region.contains([axis.take(halves[half]) for axis in scored])
-            effect = effect_of(tested_rows, channel, inside)
-            parts = effects_in_halves(tested_rows, channel, inside, quarters)
-            words = region.words(scored)
-            found.append(Found(words, channel, half, effect, parts))
+        for each in suggest_regions(rows, axes, halves[finding], halves[half], random):
+            effect = effect_of(tested_rows, each.channel, each.inside)
+            parts = effects_in_halves(tested_rows, each.channel, each.inside, quarters)
+            found.append(Found(each.conditions, each.channel, half, effect, parts))
     return found
+
+
+def suggest_regions(
+    rows: Rows, axes: Sequence[Axis], learned: Half, tested: Half, random: np.random.Generator
+) -> Iterator[Suggestion]:
+    """Yield the regions that one half suggests, and their rows in the other half."""
+    rows = rows.without_matrix()
+    if len(learned) > _MOST_ROWS:
+        learned = np.sort(random.choice(learned, _MOST_ROWS, replace=False))
+    for channel, region in _search(rows, axes, learned):
+        scored = [*axes, score_axis(rows, channel)]
+        inside = region.contains([axis.take(tested) for axis in scored])
+        yield Suggestion(region.words(scored), channel, inside)
 
 
 def effects_in_halves(

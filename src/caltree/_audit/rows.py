@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -38,6 +38,8 @@ class Rows:
     """Of two classes, the one whose probability is told; None of more."""
     weights: Floats | None
     groups: GroupNumbers | None
+    score_name: str = "score"
+    """What conditions on the probabilities call these."""
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -78,7 +80,12 @@ class Rows:
             event=self.event,
             weights=None if self.weights is None else self.weights[rows],
             groups=None if self.groups is None else self.groups[rows],
+            score_name=self.score_name,
         )
+
+    def without_matrix(self) -> Rows:
+        """The rows without the values of their attributes, which may be in a file."""
+        return replace(self, matrix=np.empty((len(self), 0)))
 
 
 def check_rows(
