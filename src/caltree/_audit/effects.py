@@ -63,7 +63,7 @@ def effect_of(rows: Rows, channel: int, inside: Mask) -> Effect:
         shift=shift,
         shift_low=shift_low,
         shift_high=shift_high,
-        p_value=_p_value(rows, channel, inside),
+        p_value=p_value_of(rows, channel, inside),
     )
 
 
@@ -75,7 +75,7 @@ def _inflation(rows: Rows, channel: int, inside: Mask) -> float:
     return float(sums @ sums) / float(variances(rows, channel)[inside].sum())
 
 
-def _p_value(rows: Rows, channel: int, inside: Mask) -> float | None:
+def p_value_of(rows: Rows, channel: int, inside: Mask) -> float | None:
     weights, said = rows.row_weights[inside], rows.said(channel)[inside]
     if len(said) < FEWEST_ROWS or said @ (1.0 - said) < LEAST_VARIANCE:
         return None

@@ -9,7 +9,7 @@ from .._fitted.names import format_count, percent
 from . import words
 from .result import Audit, Finding
 
-_STYLE = """\
+STYLE = """\
 .caltree-audit { font: 15px/1.5 system-ui, sans-serif; max-width: 1080px; \
 font-variant-numeric: tabular-nums; }
 .caltree-audit table { border-collapse: collapse; margin: 6px 0 18px; }
@@ -38,10 +38,10 @@ def to_page(audit: Audit) -> str:
 def to_fragment(audit: Audit) -> str:
     """The audit as one element, with its style."""
     parts = [
-        f"<style>{_STYLE}</style>",
+        f"<style>{STYLE}</style>",
         f"<h1>{escape(words.headline(audit))}</h1>",
         f"<p>{escape(words.subject(audit))}</p>",
-        _list(words.whole_sentences(audit)),
+        bullet_list(words.whole_sentences(audit)),
         "<h2>The loss in three parts</h2>",
         *(_parts(audit, name) for name in words.LOSSES),
         "<h2>Groups</h2>",
@@ -50,22 +50,23 @@ def to_fragment(audit: Audit) -> str:
         f"<p>{escape(words.regions_sentence(audit))}</p>",
         _table(audit, audit.regions) if audit.regions else "",
         "<h2>Measures</h2>",
-        _list(words.measures(audit)),
+        bullet_list(words.measures(audit)),
         '<div class="soft">',
-        _list([words.adjusted_text(audit), *words.notes(audit)]),
+        bullet_list([words.adjusted_text(audit), *words.notes(audit)]),
         "</div>",
     ]
     return '<div class="caltree-audit">\n' + "\n".join(parts) + "\n</div>"
 
 
-def _list(sentences: Sequence[str]) -> str:
+def bullet_list(sentences: Sequence[str]) -> str:
+    """Sentences as a list."""
     return "<ul>" + "".join(f"<li>{escape(each)}</li>" for each in sentences) + "</ul>"
 
 
 def _parts(audit: Audit, name: str) -> str:
     parts = audit.parts[name]
     rows = [
-        _row([part, words.part_text(getattr(parts, part)), meaning], words_at=2)
+        table_row([part, words.part_text(getattr(parts, part)), meaning], words_at=2)
         for part, meaning in words.PARTS.items()
     ]
     title = f"{words.LOSSES[name]} {words.part_text(parts.total)}. {words.verdict_of_parts(parts)}"
@@ -76,7 +77,7 @@ def _table(audit: Audit, findings: Sequence[Finding]) -> str:
     several = audit.event is None
     head = "".join(f"<th>{escape(each)}</th>" for each in _HEAD)
     rows = [
-        _row(
+        table_row(
             [
                 f"{each.label}: {each.name}" if several else each.name,
                 format_count(each.n_rows),
@@ -94,7 +95,8 @@ def _table(audit: Audit, findings: Sequence[Finding]) -> str:
     return f"<table><tr>{head}</tr>{''.join(rows)}</table>"
 
 
-def _row(cells: Sequence[str], *, off: bool = False, words_at: int | None = None) -> str:
+def table_row(cells: Sequence[str], *, off: bool = False, words_at: int | None = None) -> str:
+    """A row of a table; its last cell stands out if something is off."""
     texts = []
     for place, cell in enumerate(cells):
         kind = ' class="words"' if place == words_at else ""

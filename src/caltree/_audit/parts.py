@@ -62,24 +62,31 @@ class LossParts:
     grouping: Part
     refinement: Part
 
+    @classmethod
+    def of(cls, rows: Rows, scores: Floats, curve: Floats, regions: Floats) -> LossParts:
+        """Split the loss of every row, by its losses with a curve and with regions."""
+        return cls(
+            total=_mean_part(rows, scores),
+            calibration=_mean_part(rows, scores - curve),
+            grouping=_mean_part(rows, curve - regions),
+            refinement=_mean_part(rows, regions),
+        )
+
 
 def split_losses(
     rows: Rows, random: np.random.Generator, n_jobs: int | None
 ) -> dict[str, LossParts]:
     """Split log loss and squared error, by predictions of rows that were held out."""
     rows = rows.take(sample_rows(rows, random))
-    curve, regions = predict_held_out(rows, n_jobs)
+    return split_held_out(rows, *predict_held_out(rows, n_jobs))
+
+
+def split_held_out(rows: Rows, curve: Floats, regions: Floats) -> dict[str, LossParts]:
+    """Split log loss and squared error, by what a curve and regions predict."""
     found = {}
     for name, scoring in LOSSES.items():
-        scores, with_curve, with_regions = (
-            row_losses(p, rows.labels, scoring) for p in (rows.probabilities, curve, regions)
-        )
-        found[name] = LossParts(
-            total=mean_part(rows, scores),
-            calibration=mean_part(rows, scores - with_curve),
-            grouping=mean_part(rows, with_curve - with_regions),
-            refinement=mean_part(rows, with_regions),
-        )
+        losses = (row_losses(p, rows.labels, scoring) for p in (rows.probabilities, curve, regions))
+        found[name] = LossParts.of(rows, *losses)
     return found
 
 
@@ -90,7 +97,7 @@ def sample_rows(rows: Rows, random: np.random.Generator) -> npt.NDArray[np.intp]
     return np.sort(random.choice(len(rows), MOST_ROWS, replace=False))
 
 
-def mean_part(rows: Rows, losses: Floats) -> Part:
+def _mean_part(rows: Rows, losses: Floats) -> Part:
     """The mean of some losses, with the interval of rows, or of groups, that were drawn anew."""
     weights = rows.row_weights
     mean = float(np.average(losses, weights=weights))

@@ -39,7 +39,7 @@ class Made:
 
     def with_time(self) -> dict[str, Any]:
         """Plain values for a file: with the time it was first stored, or with the time now."""
-        return {**self.to_dict(), "at": self.at or _now()}
+        return {**self.to_dict(), "at": self.at or now()}
 
     @classmethod
     def from_dict(cls, stored: Any) -> Made:
@@ -57,7 +57,7 @@ class Made:
         return cls(version, n_rows, at)
 
 
-def _now() -> str:
+def now() -> str:
     """The time in UTC, or that of SOURCE_DATE_EPOCH, so that builds can be reproduced."""
     given = os.environ.get("SOURCE_DATE_EPOCH")
     try:

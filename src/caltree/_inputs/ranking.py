@@ -83,23 +83,64 @@ def rank_auc(values: Floats, truth: Mask, weights: Floats | None) -> tuple[float
     The error is that of the Wilcoxon test with ties, for as many rows of equal weight in each class
     as carry the same information (Kish). Rows of one class have no AUC: 0.5, infinity.
     """
-    order = np.argsort(values)
-    weight = np.ones(len(values)) if weights is None else weights[order] / weights.max()
-    # One by one, since small weights are lost in the difference of large ones.
-    positive, negative = (np.where(side, weight, 0.0) for side in (truth[order], ~truth[order]))
-    rows = _effective_rows(positive), _effective_rows(negative)
+    ranked = _Ranked.of(values, truth, weights)
+    rows = _effective_rows(ranked.positive), _effective_rows(ranked.negative)
     if min(rows) == 0.0:
         return 0.5, math.inf
-    ordered = values[order]
-    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-    hits, misses = np.add.reduceat(positive, starts), np.add.reduceat(negative, starts)
-    below = np.cumsum(misses) - misses / 2
-    auc = float((hits * below).sum() / (hits.sum() * misses.sum()))
     # The places of values that say nothing do not depend on the weights.
-    ties = np.diff(np.append(starts, len(values)))
+    ties = np.diff(np.append(ranked.starts, len(values)))
     places = (np.cumsum(ties) - ties / 2) / len(values)
     variance = float((ties * (places - 0.5) ** 2).sum() / len(values))
-    return auc, math.sqrt(variance * (1.0 / rows[0] + 1.0 / rows[1]))
+    return ranked.auc, math.sqrt(variance * (1.0 / rows[0] + 1.0 / rows[1]))
+
+
+def auc_deviations(values: Floats, truth: Mask, weights: Floats | None) -> tuple[float, Floats]:
+    """The area under the ROC curve, and what every row adds to its deviation from the truth.
+
+    The sum of their squares is the variance of DeLong et al. (1988), and that of differences the
+    variance of the difference of two areas on the same rows. There must be rows of both classes.
+    """
+    ranked = _Ranked.of(values, truth, weights)
+    auc, hits, misses = ranked.auc, ranked.hits, ranked.misses
+    below = (np.cumsum(misses) - misses / 2) / misses.sum()
+    above = (hits.sum() - np.cumsum(hits) + hits / 2) / hits.sum()
+    tie = np.repeat(np.arange(len(hits)), np.diff(np.append(ranked.starts, len(values))))
+    deviations = np.empty(len(values))
+    deviations[ranked.order] = ranked.positive * (below[tie] - auc) / hits.sum()
+    deviations[ranked.order] += ranked.negative * (above[tie] - auc) / misses.sum()
+    return auc, deviations
+
+
+@dataclass(frozen=True, eq=False)
+class _Ranked:
+    """Rows in the order of their values, and the weights of both classes."""
+
+    order: npt.NDArray[np.intp]
+    positive: Floats
+    """The weight of each row in this order, 0 in those of the other class."""
+    negative: Floats
+    starts: npt.NDArray[np.intp]
+    """Where each of the different values begins."""
+    hits: Floats
+    """The weight of the class at each of these values, and of the other."""
+    misses: Floats
+
+    @classmethod
+    def of(cls, values: Floats, truth: Mask, weights: Floats | None) -> _Ranked:
+        order = np.argsort(values)
+        weight = np.ones(len(values)) if weights is None else weights[order] / weights.max()
+        # One by one, since small weights are lost in the difference of large ones.
+        positive, negative = (np.where(side, weight, 0.0) for side in (truth[order], ~truth[order]))
+        ordered = values[order]
+        starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+        hits, misses = np.add.reduceat(positive, starts), np.add.reduceat(negative, starts)
+        return cls(order, positive, negative, starts, hits, misses)
+
+    @property
+    def auc(self) -> float:
+        """How often a row of the class has the larger value; a tie is half."""
+        below = np.cumsum(self.misses) - self.misses / 2
+        return float((self.hits * below).sum() / (self.hits.sum() * self.misses.sum()))
 
 
 def rank_correlation(a: Floats, b: Floats, weights: Floats | None) -> tuple[float, float]:

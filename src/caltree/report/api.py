@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from .._fitted.files import write_atomically
 from .._fitted.names import printable
-from .._inputs.parameters import check_count
+from .._inputs.parameters import check_jobs
 from .evidence import gather
 from .inputs import Given, check_parts, check_rows
 
 _TITLE = "Calibration report"
-_MOST_REGIONS = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,8 +25,9 @@ class Report:
     Attributes
     ----------
     data : dict
-        The content of the page as dicts, lists, strings and numbers. ``data["training_rows"]``
-        says whether the calibrator has seen the rows before: then it looks better than it is.
+        The content of the page as dicts, lists, strings and numbers, by the schema
+        ``caltree/schema/report.schema.json``. ``data["data"]["training_rows"]`` says whether the
+        calibrator has seen the rows before: then it looks better than it is.
     """
 
     data: dict[str, Any]
@@ -36,6 +37,10 @@ class Report:
         from .html import render
 
         return render(self.data)
+
+    def to_json(self) -> str:
+        """The content of the page as JSON."""
+        return json.dumps(self.data, indent=2, allow_nan=False, ensure_ascii=False)
 
     def save(self, path: Any) -> None:
         """Write the page to a file, which appears whole or not at all.
@@ -47,6 +52,11 @@ class Report:
         """
         write_atomically(Path(path), self.to_html().encode("utf-8"))
 
+    def _repr_html_(self) -> str:
+        from .fragment import to_fragment
+
+        return to_fragment(self.data)
+
 
 def report(
     calibrator_or_model: Any,
@@ -54,11 +64,12 @@ def report(
     y: Any,
     scores: Any = None,
     *,
+    by: Sequence[str | int] | str | None = None,
     sample_weight: Any = None,
     title: str | None = None,
-    max_regions: int = _MOST_REGIONS,
+    n_jobs: int | None = None,
 ) -> Report:
-    """Say what calibration did, where, and how sure that is.
+    """Say what calibration did, for whom, and how sure that is.
 
     Give rows that neither the classifier nor the calibrator has seen. On others, both look better
     than they are; the report says so at its top if it recognises the calibrator's training rows.
@@ -75,17 +86,36 @@ def report(
     scores : array-like, optional
         The scores of the classifier for these rows, as for the calibrator's `fit`. A
         `CalibratedClassifier` has its own.
+    by : str, or list of names or indices, optional
+        Columns of `X` whose groups are to be tested, such as ``["sex", "education"]``. They need
+        not be attributes of the calibrator. Numbers are divided into five parts.
     sample_weight : array-like of shape (n,), optional
-        How many rows each row counts for.
+        How much each row counts. A row is one observation, whatever its weight.
     title : str, optional
         The title of the page.
-    max_regions : int, default=200
-        A tree with more leaves is cut back to its largest nodes.
+    n_jobs : int, optional
+        Threads to grow trees with; the result does not depend on it.
 
     Returns
     -------
     Report
-        With `save`, `to_html` and `data`.
+        With `save`, `to_html`, `to_json` and `data`; in a notebook it is a table.
+
+    See Also
+    --------
+    caltree.audit : The same tests of scores alone.
+
+    Notes
+    -----
+    Groups and regions are those of `caltree.audit`: regions are found on one half of the rows,
+    where the scores are off and where the calibrated probabilities are, and tested on the other.
+    In each, three questions are asked: are the scores off, are the calibrated probabilities off,
+    and are these nearer to what happens? The last is a test of the middle between both. P-values
+    are adjusted for all of these tests (Holm), and what is not shown at 0.05 may be chance.
+
+    A loss has two parts: what a curve for all rows would put right (calibration), and what is left
+    then (refinement, which is how well rows are told apart). The curve is fitted to other rows than
+    it is judged by.
 
     Examples
     --------
@@ -98,27 +128,37 @@ def report(
     >>> y = random.random(3000) < np.where(X[:, 0] == 2, scores / 2, scores)
     >>> tree = CalibrationTree().fit(X[:2000], y[:2000], scores=scores[:2000])
     >>> made = report(tree, X[2000:], y[2000:], scores=scores[2000:], title="An example")
-    >>> made.data["verdict"], made.data["training_rows"]["status"]
-    ('helped', 'not seen')
-    >>> made.data["regions"][0]["words"]
-    'x0 > 1.5'
+    >>> made.data["verdict"], made.data["data"]["training_rows"]["status"]
+    ({'status': 'helped', 'gain': 'both'}, 'not seen')
+    >>> made.data["regions"][0]["conditions"], made.data["regions"][0]["tests"]["change"]["verdict"]
+    (['x0 > 1.5'], 'better')
     >>> made.to_html()[:15]
     '<!doctype html>'
     """
     _require_jinja()
     if title is not None and not isinstance(title, str):
         raise TypeError(f"title must be a string or None, got {type(title).__name__}")
-    check_count("max_regions", max_regions, 1)
-    rows = check_rows(calibrator_or_model, X, y, scores, sample_weight)
-    return Report(gather(rows, printable(title or _TITLE), max_regions))
+    check_jobs(n_jobs)
+    rows = check_rows(calibrator_or_model, X, y, scores, sample_weight, by)
+    return Report(gather(rows, printable(title or _TITLE), n_jobs))
 
 
-def report_on_parts(calibrator: Any, parts: Iterable[Given], title: str) -> Report:
-    """The same report on rows that come in parts, whose attributes are never all in memory."""
+def report_on_parts(
+    calibrator: Any,
+    parts: Iterable[Given],
+    title: str,
+    by: Sequence[int] = (),
+    further: Callable[[], Any] | None = None,
+) -> Report:
+    """The same report on rows that come in parts, whose attributes are never all in memory.
+
+    `by` are attributes, by their number, whose groups are to be tested; `further` returns a table
+    of further columns whose groups are, once all parts were read.
+    """
     _require_jinja()
     with tempfile.TemporaryDirectory(prefix="caltree-", ignore_cleanup_errors=True) as folder:
-        rows = check_parts(calibrator, parts, Path(folder) / "attributes")
-        return Report(gather(rows, printable(title), _MOST_REGIONS))
+        rows = check_parts(calibrator, parts, by, further, Path(folder))
+        return Report(gather(rows, printable(title), -1))
 
 
 def _require_jinja() -> None:

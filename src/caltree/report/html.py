@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from typing import Any
 
+from .._audit.words import p_text
 from .._fitted.names import format_count, percent
 from . import wording
-from .intervals import axis_end
+from .places import QUESTIONS
 
 # So many regions are shown at once; of more, only the first ones until the reader asks for all.
-_MOST_REGIONS_AT_ONCE = 16
-_FIRST_REGIONS = 10
+_MOST_AT_ONCE = 12
+_FIRST = 8
 # A tree with more nodes begins folded below this level.
 _MOST_OPEN_NODES = 31
 _OPEN_LEVELS = 3
 _WIDTH = 120.0
-_CURVES = ("before", "after")
-_BIN = ("predicted", "observed", "low", "high", "rows")
+_AXES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 1.0)
+_MARKS = ("said", "happened", "low", "high", "calibrated")
+_LINE = ("words", "class", "rows", "share", *_MARKS)
 
 
 def render(data: Mapping[str, Any]) -> str:
@@ -29,24 +31,27 @@ def render(data: Mapping[str, Any]) -> str:
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
-    environment.filters.update(percent=percent, count=format_count)
+    environment.filters.update(percent=percent, count=format_count, p_text=p_text)
     source = files(__package__)
     several = len(data["classes"]) > 2
-    places = _places(data)
-    end = _common_axis(places.values())
+    nodes = [] if data["tree"] is None else data["tree"]["nodes"]
+    places = [*wording.all_places(data), *nodes]
+    end = _common_axis(places)
     page = environment.from_string(source.joinpath("page.html.j2").read_text("utf-8")).render(
         data=data,
+        facts=data["data"],
+        measures=wording.by_name(data),
         words=wording,
         several=several,
         end=end,
         style=source.joinpath("page.css").read_text("utf-8"),
         script=source.joinpath("page.js").read_text("utf-8"),
-        embedded=embed_json({"places": _panels(places, several), "classes": _class_curves(data)}),
+        embedded=embed_json(_embedded(data, places, end, several)),
         first_regions=_first_regions(len(data["regions"])),
-        largest_harm=max((region["harm"] for region in data["regions"]), default=0.0) or 1.0,
-        open_levels=_OPEN_LEVELS if len(data["tree"] or ()) > _MOST_OPEN_NODES else 10**6,
+        open_levels=_OPEN_LEVELS if len(nodes) > _MOST_OPEN_NODES else 10**6,
         picture=lambda found: _picture(found, end),
         interval=_interval,
+        potential=_with_bars(wording.potential(data)),
     )
     return f"{page}\n"
 
@@ -59,86 +64,106 @@ def embed_json(value: Any) -> str:
     return text
 
 
-def _first_regions(n_regions: int) -> int:
-    return n_regions if n_regions <= _MOST_REGIONS_AT_ONCE else _FIRST_REGIONS
-
-
-def _places(data: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Every node and region, by its id."""
-    return {place["id"]: place for place in [*(data["tree"] or ()), *data["regions"]]}
-
-
-def _panels(places: Mapping[str, Mapping[str, Any]], several: bool) -> dict[str, Any]:
-    """The content of the panel of each node and region, by its id."""
+def _embedded(
+    data: Mapping[str, Any], places: Iterable[Mapping[str, Any]], end: float, several: bool
+) -> dict[str, Any]:
+    """All that the script shows."""
+    curves = ("class", "before", "after")
     return {
-        key: {
-            "conditions": found["conditions"],
-            "sentence": wording.region_sentence(found, several),
-            "doubt": wording.interval_sentence(found),
-            "few": found["few"],
-            "say": found.get("share", 0.0),
-            "formulas": found.get("formulas", []),
-            "further": found["leaves"] if found.get("children") == 0 else 1,
-            "numbers": _numbers(found),
-            **{name: _points(found[name]) for name in _CURVES},
-        }
-        for key, found in places.items()
+        "places": {each["id"]: _panel(each, several) for each in places},
+        "classes": [{name: each[name] for name in curves} for each in data["reliability"]],
+        "attributes": [
+            {"name": each["name"], "lines": [[line[key] for key in _LINE] for line in each["lines"]]}
+            for each in data["attributes"]
+        ],
+        "end": end,
+        "several": several,
+    }
+
+
+def _first_regions(n_regions: int) -> int:
+    return n_regions if n_regions <= _MOST_AT_ONCE else _FIRST
+
+
+def _panel(found: Mapping[str, Any], several: bool) -> dict[str, Any]:
+    """The content of the panel of a group, a region or a node."""
+    say = found.get("weight", 0.0)
+    notes = []
+    if 0.0 < say < 1.0:
+        notes.append(f"This node's own model has {percent(say)} of the weight on its rows.")
+    if found.get("children") == 0 and found["leaves"] > 1:
+        notes.append(f"Divided further into {found['leaves']} leaves.")
+    return {
+        "conditions": found["conditions"],
+        "sentence": wording.place_sentence(found, several),
+        "numbers": _numbers(found),
+        "formulas": found.get("formulas", []),
+        "notes": notes,
+        "before": found.get("before", []),
+        "after": found.get("after", []),
     }
 
 
 def _numbers(found: Mapping[str, Any]) -> list[list[str]]:
-    if not found["rows"]:
-        return []
-    interval = f"{percent(found['low'])} to {percent(found['high'])}"
-    rows = format_count(found["rows"])
+    rows = f"{format_count(found['rows'])} ({percent(found['share'])})"
+    lines = [["Rows", rows]]
     if "training_rows" in found:
-        rows = f"{rows} ({format_count(found['training_rows'])} in training)"
-    outcome = found.get("outcome")
-    return [
-        ["Class", found["class"]],
-        ["Scores say", percent(found["says"])],
-        ["Observed", f"{percent(found['observed'])} ({interval})"],
-        ["Calibrated", percent(found["calibrated"])],
-        ["Rows", rows],
-        *([["A score becomes", outcome]] if outcome else []),
-    ]
+        lines.append(["Training rows", format_count(found["training_rows"])])
+    if found["said"] is not None:
+        interval = f"{percent(found['low'])} to {percent(found['high'])}"
+        lines += [
+            ["Class", found["class"]],
+            ["Scores said", percent(found["said"])],
+            ["Happened", f"{percent(found['happened'])} ({interval})"],
+            ["Calibrated", percent(found["calibrated"])],
+        ]
+    for question in QUESTIONS if "tests" in found else ():
+        test = found["tests"][question]
+        text = wording.verdict_text(question, test["verdict"])
+        p_value = test["adjusted_p_value"]
+        lines.append([text, "not tested" if p_value is None else p_text(p_value)])
+    if found.get("outcome"):
+        lines.append(["A score becomes", found["outcome"]])
+    return lines
 
 
-def _points(bins: list[dict[str, float]]) -> list[list[float]]:
-    return [[each[name] for name in _BIN] for each in bins]
-
-
-def _class_curves(data: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The reliability curves of all rows, by class."""
-    return [
-        {"class": each["class"], **{name: _points(each[name]) for name in _CURVES}}
-        for each in data["reliability"]
-    ]
-
-
-def _common_axis(places: Any) -> float:
+def _common_axis(places: Iterable[Mapping[str, Any]]) -> float:
     """Where the axis of all small pictures ends."""
-    names = ("says", "observed", "calibrated")
-    values = [place[name] for place in places if place["rows"] for name in names]
-    return axis_end(max(values, default=1.0))
+    shown = (place for place in places if place["said"] is not None)
+    largest = max((place[name] for place in shown for name in _MARKS), default=1.0)
+    return next((end for end in _AXES if largest <= end), 1.0)
 
 
 def _picture(found: Mapping[str, Any], end: float) -> dict[str, float]:
-    """The positions of the marks in the small picture of a region."""
+    """The positions of the marks in the small picture of a place."""
 
     def at(probability: float) -> float:
         return round(4.0 + (_WIDTH - 8.0) * min(probability / end, 1.0), 1)
 
-    return {name: at(found[name]) for name in ("says", "observed", "low", "high", "calibrated")}
+    return {name: at(found[name]) for name in _MARKS}
 
 
-def _interval(gain: Mapping[str, Any]) -> dict[str, float] | None:
-    """The positions of the interval of a gain and of zero, in hundredths of the width."""
-    if gain["low"] is None or gain["low"] == gain["high"]:
+def _interval(found: Mapping[str, Any]) -> dict[str, float] | None:
+    """The positions of the interval of a change and of zero, in hundredths of the width."""
+    if found["low"] is None or found["low"] == found["high"]:
         return None
-    low, high = min(gain["low"], 0.0), max(gain["high"], 0.0)
+    low, high = min(found["low"], 0.0), max(found["high"], 0.0)
+    marks = {"low": found["low"], "high": found["high"], "change": found["change"], "zero": 0.0}
+    return _positions(marks, low, high)
 
-    def at(value: float) -> float:
-        return float(round(4.0 + 92.0 * (value - low) / (high - low), 2))
 
-    return {name: at(gain[name]) for name in ("low", "high", "gain")} | {"zero": at(0.0)}
+def _with_bars(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What there was to gain, each with the positions of its interval on a common axis."""
+    low = min((line["low"] for line in lines), default=0.0)
+    high = max((line["high"] for line in lines), default=0.0)
+    names = ("low", "mean", "high")
+    return [
+        {**line, "at": _positions({**{n: line[n] for n in names}, "zero": 0.0}, low, high)}
+        for line in lines
+    ]
+
+
+def _positions(marks: Mapping[str, float], low: float, high: float) -> dict[str, float]:
+    low, high = min(low, 0.0), max(high, 0.0)
+    width = high - low or 1.0
+    return {name: round(4.0 + 92.0 * (value - low) / width, 2) for name, value in marks.items()}

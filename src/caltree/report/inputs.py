@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,24 +12,32 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from .._audit.rows import Rows as Audited
 from .._base import Calibrator
 from .._classifier_base import CalibratedClassifierBase, before_and_after
 from .._fitted.conditions import short
 from .._fitted.fingerprint import Overlap, calibration_hashes, table_hashes
 from .._fitted.names import printable
 from .._inputs.arrays import Floats, Labels
-from .._inputs.attributes import Attributes, learn
+from .._inputs.attributes import Attribute, Attributes, learn
 from .._inputs.hashing import Hashes
-from .._inputs.indexing import count_rows, take_rows
+from .._inputs.indexing import column_positions, count_rows, take_columns, take_rows
 from .._inputs.labels import check_weights, known_labels
 from .._inputs.ranking import describe_backwards, find_backwards
 from .._inputs.scores import ScoreKind
+from .._inputs.tables import read_table
 from .._inputs.unseen import Unseen
 from .._model_base import AttributeCalibrator, fitted_attributes
-from .intervals import Predictions
 
 Given: TypeAlias = tuple[Any, Any, Any, Any]
 """Attributes, or None, labels, scores and weights, or None, of some rows."""
+
+SCORE, CALIBRATED = "score", "calibrated probability"
+# Of a column of more values, groups are too many to be tested and read.
+_MOST_GROUPS = 100
+_ROWS_AT_A_TIME = 100_000
+NO_ATTRIBUTES = Attributes((Attribute("x0", None),), None)
+"""One number, the same in all rows, for rows without attributes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,14 +66,13 @@ class Rows(_Read):
     is_model: bool
     """Whether the scores are those of the classifier of a `CalibratedClassifier`."""
     classes: list[str]
-    truth: Floats
-    """The labels as ones and zeros, one column a class."""
+    labels: Labels
+    """The index of the true class of each row."""
     weights: Floats
-
-    @cached_property
-    def labels(self) -> Labels:
-        """The index of the true class of each row."""
-        return np.asarray(self.truth.argmax(axis=1), dtype=np.uint16)
+    by: list[int]
+    """The attributes whose groups are asked for."""
+    n_own: int
+    """How many of the attributes the calibrator takes; those behind them are of the user."""
 
     @cached_property
     def positive(self) -> int | None:
@@ -87,38 +94,67 @@ class Rows(_Read):
         return describe_backwards(found, self.classes, self.positive) if found else None
 
     @cached_property
-    def predictions(self) -> Predictions:
-        """The truth and the probabilities, by class."""
-        parts = (self.truth, self.before, self.after, self.weights)
-        return Predictions.of(self.classes, *parts, self.event)
+    def audited(self) -> tuple[Audited, Audited]:
+        """The rows as an audit takes them: with the scores, and with calibrated probabilities."""
+        attributes, matrix = self.attributes, self.matrix
+        if attributes is None or matrix is None:
+            attributes, matrix = NO_ATTRIBUTES, np.zeros((len(self.labels), 1))
+        first, second = (
+            Audited(
+                attributes=attributes,
+                matrix=matrix,
+                labels=self.labels,
+                classes=self.classes,
+                kind=ScoreKind(len(self.classes), "probability"),
+                scores=probabilities,
+                probabilities=probabilities,
+                event=self.event,
+                weights=None if (self.weights == 1.0).all() else self.weights,
+                groups=None,
+                score_name=name,
+            )
+            for name, probabilities in ((SCORE, self.before), (CALIBRATED, self.after))
+        )
+        return first, second
 
 
-def check_rows(calibrator: Any, X: Any, y: Any, scores: Any, sample_weight: Any) -> Rows:
+def check_rows(calibrator: Any, X: Any, y: Any, scores: Any, sample_weight: Any, by: Any) -> Rows:
     """Check the arguments of a report, and ask the calibrator for probabilities."""
     is_model = isinstance(calibrator, CalibratedClassifierBase)
     _check_arguments(calibrator, is_model, scores)
     kept = _Kept.of(calibrator, X, y, scores, sample_weight)
-    _check_classes(kept.truth, calibrator.classes_)
+    _check_classes(kept.labels, calibrator.classes_)
     if is_model:
         read = _read_model(calibrator, kept.X, kept.labels)
     else:
         read, hashes = _read_scores(calibrator, kept)
         read = replace(read, overlap=calibrator.fingerprint_.overlap(hashes))
         read.unseen.warn()
-    return _make_rows(calibrator, read, kept.truth, kept.weights)
+    own, further = _find_columns(by, calibrator, kept.X, read.attributes)
+    table = take_columns(kept.X, further) if further else None
+    return _make_rows(calibrator, read, kept.labels, kept.weights, own, table, None)
 
 
-def check_parts(calibrator: Any, parts: Iterable[Given], path: Path) -> Rows:
+def check_parts(
+    calibrator: Any,
+    parts: Iterable[Given],
+    by: Sequence[int],
+    further: Callable[[], Any] | None,
+    folder: Path,
+) -> Rows:
     """Check rows that come in parts, and ask the calibrator, which is no model, for probabilities.
 
-    Their encoded attributes are written to a file, and mapped into memory.
+    Their encoded attributes are written to a file, and mapped into memory. `by` are attributes of
+    the calibrator; `further` is asked for a table of further columns once all parts are read.
     """
     check_is_fitted(calibrator)
-    found: list[tuple[_Read, Floats, Floats]] = []
-    hashes, unseen = [], Unseen()
+    found: list[tuple[_Read, npt.NDArray[np.intp], Floats]] = []
+    hashes, unseen, keep = [], Unseen(), []
+    path = folder / "attributes"
     with path.open("wb") as file:
         for X, y, scores, weights in parts:
-            if weights is not None and not weights.any():
+            keep.append(np.ones(len(y), dtype=bool) if weights is None else weights > 0)
+            if not keep[-1].any():
                 continue  # rows that count for nothing
             kept = _Kept.of(calibrator, X, y, scores, weights)
             read, some = _read_scores(calibrator, kept)
@@ -126,11 +162,11 @@ def check_parts(calibrator: Any, parts: Iterable[Given], path: Path) -> Rows:
             unseen.update(read.unseen)
             if read.matrix is not None:
                 file.write(np.ascontiguousarray(read.matrix).tobytes())
-            found.append((replace(read, matrix=None), kept.truth, kept.weights))
+            found.append((replace(read, matrix=None), kept.labels, kept.weights))
     if not found:
         raise ValueError("the weights of all rows are 0; a report needs rows that count")
-    reads, truth, weight = zip(*found, strict=True)
-    _check_classes(np.concatenate(truth), calibrator.classes_)
+    reads, labels, weight = zip(*found, strict=True)
+    _check_classes(np.concatenate(labels), calibrator.classes_)
     unseen.warn()
     whole = replace(
         reads[0],
@@ -140,7 +176,11 @@ def check_parts(calibrator: Any, parts: Iterable[Given], path: Path) -> Rows:
         unseen=unseen,
         overlap=calibrator.fingerprint_.overlap(np.concatenate(hashes)),
     )
-    return _make_rows(calibrator, whole, np.concatenate(truth), np.concatenate(weight))
+    table = None
+    if further is not None:
+        table = take_rows(further(), np.flatnonzero(np.concatenate(keep)))
+    label, weights = np.concatenate(labels), np.concatenate(weight)
+    return _make_rows(calibrator, whole, label, weights, by, table, folder)
 
 
 def _map_matrix(path: Path, attributes: Attributes | None) -> Floats | None:
@@ -154,7 +194,8 @@ class _Kept:
     """The rows of positive weight."""
 
     X: Any
-    truth: Floats
+    labels: npt.NDArray[np.intp]
+    """The index of the true class of each row."""
     weights: Floats
     scores: Any
     """Read, unless they are those of a model."""
@@ -175,31 +216,108 @@ class _Kept:
             kept = np.flatnonzero(keep)
             X = None if X is None else take_rows(X, kept)
             y, weights = take_rows(y, kept), weights[kept]
-        truth = known_labels(y, calibrator.classes_, count_rows(y, "y"))
-        return cls(X, truth, np.ones(len(truth)) if weights is None else weights, scores)
-
-    @property
-    def labels(self) -> npt.NDArray[np.intp]:
-        """The index of the true class of each row."""
-        return np.asarray(self.truth.argmax(axis=1))
+        labels = known_labels(y, calibrator.classes_, count_rows(y, "y")).argmax(axis=1)
+        return cls(X, labels, np.ones(len(labels)) if weights is None else weights, scores)
 
 
-def _make_rows(calibrator: Any, read: _Read, truth: Floats, weights: Floats) -> Rows:
+def _make_rows(
+    calibrator: Any,
+    read: _Read,
+    labels: npt.NDArray[np.intp],
+    weights: Floats,
+    by: Sequence[int],
+    further: Any,
+    folder: Path | None,
+) -> Rows:
     is_model = isinstance(calibrator, CalibratedClassifierBase)
+    n_own = 0 if read.attributes is None else len(read.attributes.columns)
+    columns = list(by)
+    if further is not None:
+        read = _with_further(read, further, folder)
+        assert read.attributes is not None
+        columns += range(n_own, len(read.attributes.columns))
+    _check_groups(read.attributes, columns)
     return Rows(
         calibrator=calibrator.calibrator_ if is_model else calibrator,
         is_model=is_model,
         classes=[short(label) for label in calibrator.classes_.tolist()],
-        truth=truth,
+        labels=labels.astype(np.uint16),
         weights=weights,
+        by=columns,
+        n_own=n_own,
         **vars(read),
     )
 
 
-def _check_classes(truth: Floats, classes: npt.NDArray[Any]) -> None:
-    present = truth.any(axis=0)
-    if np.count_nonzero(present) == 1:
-        only = classes.tolist()[int(present.argmax())]
+def _find_columns(
+    by: Any, calibrator: Any, X: Any, known: Attributes | None
+) -> tuple[list[int], list[int]]:
+    """The attributes that `by` names, and columns of the table that are no attributes."""
+    if by is None:
+        return [], []
+    if X is None:
+        raise ValueError("by names columns of X, but X is None; give a table, or by=None")
+    table = read_table(X, "X")
+    named = [by] if isinstance(by, str) else by
+    positions = column_positions(named, table, "by")
+    own = _positions_of_attributes(calibrator, X, known)
+    mine = [own.index(position) for position in positions if position in own]
+    return mine, [position for position in positions if position not in own]
+
+
+def _positions_of_attributes(
+    calibrator: Any, X: Any, known: Attributes | None
+) -> list[int | None]:
+    """Where the attributes of a calibrator are in a table; nowhere if there are none."""
+    if known is None:
+        return []
+    if not isinstance(calibrator, CalibratedClassifierBase):
+        return known.positions_in(read_table(X, "X"))
+    chosen = calibrator.attribute_columns_
+    among = chosen.positions_in(read_table(X, "X"))
+    within = known.positions_in(read_table(chosen.of(X), "X"))
+    return [None if position is None else among[position] for position in within]
+
+
+def _with_further(read: _Read, further: Any, folder: Path | None) -> _Read:
+    """The attributes with further columns behind them; in a file if there is a folder."""
+    more, values = learn(further)
+    if read.attributes is None or read.matrix is None:
+        return replace(read, attributes=more, matrix=values, unreadable=None)
+    attributes = Attributes((*read.attributes.columns, *more.columns), None)
+    shape = (len(values), len(attributes.columns))
+    both: Floats = np.empty(shape, order="F")
+    if folder is not None:
+        both = np.memmap(folder / "all-attributes", np.float64, mode="w+", shape=shape)
+    for start in range(0, len(values), _ROWS_AT_A_TIME):
+        some = slice(start, start + _ROWS_AT_A_TIME)
+        both[some, : read.matrix.shape[1]] = read.matrix[some]
+        both[some, read.matrix.shape[1] :] = values[some]
+    return replace(read, attributes=attributes, matrix=both)
+
+
+def _check_groups(known: Attributes | None, columns: Sequence[int]) -> None:
+    """Refuse columns whose groups are too many, or none."""
+    for column in columns:
+        assert known is not None
+        attribute = known.columns[column]
+        if not attribute.is_used:
+            raise ValueError(
+                f"by names {attribute.name!r}, which has no values that count, or looks like an "
+                "identifier; name another column"
+            )
+        if len(attribute.categories or ()) > _MOST_GROUPS:
+            raise ValueError(
+                f"by names {attribute.name!r}, which has {len(attribute.categories or ()):,} "
+                f"values; a report tests at most {_MOST_GROUPS} groups of a column: put rare "
+                "values together first"
+            )
+
+
+def _check_classes(labels: npt.NDArray[np.intp], classes: npt.NDArray[Any]) -> None:
+    present = np.unique(labels)
+    if len(present) == 1:
+        only = classes.tolist()[int(present[0])]
         raise ValueError(
             f"y contains one class only, {only!r}; a report needs rows of at least two classes"
         )
@@ -259,6 +377,6 @@ def _read_attributes(
         return None, None, "no attributes were given", unseen
     try:
         # The calibrator ignores them, but the report can still divide the rows by them.
-        return *learn(X), None, unseen
+        return *learn(X, identifiers="drop"), None, unseen
     except (TypeError, ValueError) as error:
         return None, None, printable(error), unseen

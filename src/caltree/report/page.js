@@ -13,7 +13,13 @@
   }
 
   const rounded = (value) => Math.round(value * 10) / 10;
-  const percent = (share) => `${+(100 * share).toFixed(share < 0.0995 ? 1 : 0)}\u00a0%`;
+  // As in the text of the page.
+  function percent(share) {
+    const size = 100 * share;
+    const text = size.toFixed((size > 0 && size < 9.95) || (size > 99 && size < 100) ? 1 : 0);
+    if (size > 0 && size < 0.1) return "under\u00a00.1\u00a0%";
+    return `${text === "100.0" ? "over\u00a099.9" : text}\u00a0%`;
+  }
   const count = (rows) => rows.toLocaleString("en", { maximumFractionDigits: 1 });
 
   // Both axes end where the largest value fits, so that rare events fill the picture.
@@ -94,7 +100,6 @@
 
   // The panel of one place: hovering shows it for the moment, choosing keeps it.
   const panel = byId("panel");
-  if (!panel) return;
   let chosen = null;
 
   function show(id) {
@@ -111,10 +116,11 @@
       }),
     );
     byId("panel-sentence").textContent = found.sentence;
-    byId("panel-doubt").textContent = found.doubt;
-    const box = byId("panel-diagram");
-    box.classList.toggle("few", found.few);
-    box.replaceChildren(diagram(found, `Reliability where ${parts.join(" and ")}: ${found.sentence}`));
+    const isDrawn = found.before.length > 0;
+    byId("panel-key").hidden = !isDrawn;
+    byId("panel-diagram").replaceChildren(
+      ...(isDrawn ? [diagram(found, `Reliability where ${parts.join(" and ")}: ${found.sentence}`)] : []),
+    );
     byId("panel-numbers").replaceChildren(
       ...found.numbers.flatMap(([name, value]) => {
         const [term, meaning] = [document.createElement("dt"), document.createElement("dd")];
@@ -123,8 +129,7 @@
       }),
     );
     byId("panel-formulas").textContent = found.formulas.join("\n");
-    const say = found.say > 0 && found.say < 1 ? `This node's own model has ${percent(found.say)} of the say about its rows; the nodes above and below have the rest.` : "";
-    byId("panel-say").textContent = found.further > 1 ? `${say} Divided further into ${found.further} leaves.`.trim() : say;
+    byId("panel-notes").textContent = found.notes.join(" ");
   }
 
   const holders = [...document.querySelectorAll("[data-place]")].filter((each) => each !== panel);
@@ -155,20 +160,21 @@
   byId("panel-close").addEventListener("click", () => panel.classList.remove("open"));
   document.addEventListener("keydown", (event) => event.key === "Escape" && panel.classList.remove("open"));
 
-  // The list of regions.
+  // The lists of groups and regions.
+  const places = [...document.querySelectorAll(".place")];
+  for (const list of document.querySelectorAll(".places")) {
+    list.addEventListener("keydown", (event) => {
+      const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      const shown = [...list.querySelectorAll(".place")].filter((each) => each.offsetParent !== null);
+      const next = shown[shown.indexOf(document.activeElement) + step];
+      if (!next) return;
+      next.focus();
+      choose(next.dataset.place);
+    });
+  }
   const list = byId("region-list");
-  const regions = list ? [...list.querySelectorAll(".region")] : [];
-  const isShown = (each) => each.offsetParent !== null;
-  list?.addEventListener("keydown", (event) => {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    const shown = regions.filter(isShown);
-    const next = shown[shown.indexOf(document.activeElement) + step];
-    if (!step) return;
-    event.preventDefault();
-    if (!next) return;
-    next.focus();
-    choose(next.dataset.place);
-  });
   const all = byId("all-regions");
   if (all) {
     const words = all.textContent;
@@ -180,6 +186,55 @@
     all.hidden = false;
     fold(true);
     all.addEventListener("click", () => fold(!list.classList.contains("folded")));
+  }
+
+  // The values of an attribute.
+  const MARKS = { track: "path", range: "path", observed: "path", after: "circle", before: "circle" };
+
+  function picture([said, happened, low, high, calibrated]) {
+    const x = (share) => rounded(4 + 112 * Math.min(share / evidence.end, 1));
+    const svg = element("svg", { class: "picture", viewBox: "0 0 120 16", width: 120, height: 16, "aria-hidden": "true" });
+    const drawn = {
+      track: { d: "M4 8H116" },
+      range: { d: `M${x(low)} 8H${x(high)}` },
+      observed: { d: `M${x(happened)} 2V14` },
+      after: { cx: x(calibrated), cy: 8, r: 3.2 },
+      before: { cx: x(said), cy: 8, r: 3.6 },
+    };
+    for (const [kind, tag] of Object.entries(MARKS)) svg.append(element(tag, { class: kind, ...drawn[kind] }));
+    return svg;
+  }
+
+  function cell(content, kind, tag = "td") {
+    const made = document.createElement(tag);
+    if (kind) made.className = kind;
+    made.append(content);
+    return made;
+  }
+
+  function showAttribute(found) {
+    byId("lines").replaceChildren(
+      ...found.lines.map(([words, label, rows, share, ...numbers]) => {
+        const [said, happened, low, high, calibrated] = numbers;
+        const line = document.createElement("tr");
+        // As in the tree: of few rows little can be said.
+        if (rows < 50 || share < 0.01) line.className = "pale";
+        const name = cell(words, "", "th");
+        name.scope = "row";
+        const observed = `${percent(happened)} (${percent(low)} to ${percent(high)})`;
+        line.append(name, ...(evidence.several ? [cell(label)] : []));
+        for (const text of [count(rows), percent(said), observed, percent(calibrated)]) line.append(cell(text, "number"));
+        line.append(cell(picture(numbers), "drawn"));
+        return line;
+      }),
+    );
+  }
+
+  const select = byId("attribute");
+  if (select) {
+    byId("lookup-section").hidden = false;
+    select.addEventListener("change", () => showAttribute(evidence.attributes[select.value]));
+    showAttribute(evidence.attributes[0]);
   }
 
   // The tree.
@@ -253,5 +308,5 @@
     });
   }
   refresh();
-  choose((regions[0] ?? items[0]).dataset.place);
+  choose((byId("region-list")?.querySelector(".place") ?? places[0]).dataset.place);
 })();

@@ -1,0 +1,230 @@
+"""Groups and regions of an audit, before and after calibration, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .._audit.adjust import adjust
+from .._audit.axes import Axis
+from .._audit.effects import Effect, effect_of, p_value_of
+from .._audit.groups import make_groups
+from .._audit.regions import deal_halves, suggest_regions
+from .._audit.rows import FEWEST_ROWS
+from .._audit.rows import Rows as Audited
+from .._fitted.names import percent
+from .._inputs.arrays import Floats, Mask
+from .diagrams import diagram_of
+from .measures import ALPHA
+
+QUESTIONS = ("scores", "calibrated", "change")
+"""Are the scores off, are the calibrated probabilities off, and are these nearer to the truth?"""
+
+
+@dataclass(frozen=True, eq=False)
+class Sides:
+    """The same rows with the scores, with calibrated probabilities, and half-way between them.
+
+    What happens is nearer to the calibrated probabilities than to the scores if it is on their
+    side of the middle: so a test of the middle says whether calibration made it better or worse.
+    """
+
+    before: Audited
+    after: Audited
+    between: Audited
+
+    @classmethod
+    def of(cls, before: Audited, after: Audited) -> Sides:
+        """Compare two probabilities of the same rows."""
+        middle = (before.probabilities + after.probabilities) / 2.0
+        bare = before.without_matrix()
+        between = replace(bare, probabilities=middle)
+        return cls(bare, after.without_matrix(), between)
+
+    def take(self, rows: Any) -> Sides:
+        """Some of the rows."""
+        return Sides(self.before.take(rows), self.after.take(rows), self.between.take(rows))
+
+
+@dataclass(frozen=True)
+class Place:
+    """What was said and what happened in a group or a region."""
+
+    conditions: list[str]
+    label: str
+    before: Effect
+    after: Effect
+    p_values: dict[str, float | None]
+    """By question; None if there are too few rows to test, or nothing to ask."""
+    diagram: dict[str, list[list[float]]]
+    adjusted: dict[str, float | None]
+
+    @property
+    def least(self) -> float:
+        """The smallest p-value of all questions; more than 1 if none was tested."""
+        return min((p for p in self.p_values.values() if p is not None), default=2.0)
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the change is large enough to be read."""
+        return percent(self.before.said) != percent(self.after.said)
+
+    def verdict(self, question: str) -> str:
+        """The answer to a question, in words."""
+        p_value = self.adjusted[question]
+        if question == "change" and not self.is_changed:
+            return "hardly changed"
+        if p_value is None:
+            return "too few rows"
+        if p_value > ALPHA:
+            return "may be chance"
+        effect = self.before if question == "scores" else self.after
+        if question != "change":
+            return "too low" if effect.happened > effect.said else "too high"
+        distances = [abs(each.said - each.happened) for each in (self.before, self.after)]
+        return "better" if distances[1] < distances[0] else "worse"
+
+    def to_dict(self, key: str) -> dict[str, Any]:
+        """Plain values, with a key of its own."""
+        return {
+            "id": key,
+            "conditions": self.conditions,
+            "class": self.label,
+            "rows": self.before.n_rows,
+            "share": self.before.share,
+            "said": self.before.said,
+            "happened": self.before.happened,
+            "low": self.before.low,
+            "high": self.before.high,
+            "calibrated": self.after.said,
+            "tests": {
+                question: {
+                    "p_value": self.p_values[question],
+                    "adjusted_p_value": self.adjusted[question],
+                    "verdict": self.verdict(question),
+                }
+                for question in QUESTIONS
+            },
+            "before": self.diagram["before"],
+            "after": self.diagram["after"],
+        }
+
+
+@dataclass(frozen=True)
+class Places:
+    """Groups and regions, and how many tests their p-values are adjusted for."""
+
+    groups: list[Place]
+    regions: list[Place]
+    n_tests: int
+
+
+def find_places(
+    before: Audited,
+    after: Audited,
+    axes: Sequence[Axis],
+    by: Sequence[int],
+    random: np.random.Generator,
+) -> Places:
+    """All rows, the groups of some columns, and regions.
+
+    Regions are found where the scores are off and where the calibrated probabilities are, on one
+    half of the rows, and tested on the other.
+    """
+    sides = Sides.of(before, after)
+    groups = [
+        _examine(sides, conditions, inside, None)
+        for conditions, inside in make_groups(before, by)
+    ]
+    regions: list[Place] = []
+    if len(before) >= FEWEST_ROWS:
+        regions = list(_regions(sides, axes, random))
+    adjusted, n_tests = _adjust([*groups, *regions])
+    n_groups = len(groups)
+    return Places(adjusted[:n_groups], _without_twins(adjusted[n_groups:]), n_tests)
+
+
+def _regions(
+    sides: Sides, axes: Sequence[Axis], random: np.random.Generator
+) -> Iterator[Place]:
+    halves = deal_halves(sides.before, random)
+    both = [sides.before, sides.after]
+    if np.array_equal(sides.before.probabilities, sides.after.probabilities):
+        both.pop()
+    for learned, tested in (halves, halves[::-1]):
+        here = sides.take(tested)
+        for rows in both:
+            for each in suggest_regions(rows, axes, learned, tested, random):
+                if each.inside.any():
+                    yield _examine(here, each.conditions, each.inside, each.channel)
+
+
+def _examine(
+    sides: Sides, conditions: list[str], inside: Mask, channel: int | None
+) -> Place:
+    """Look at some rows; of several classes, at the one with the smallest p-value."""
+    channels = sides.before.channels if channel is None else [channel]
+    found = [_p_values(sides, each, inside) for each in channels]
+    least = [min((p for p in each.values() if p is not None), default=2.0) for each in found]
+    chosen = int(np.argmin(least))
+    # The class was chosen by its p-values.
+    p_values = {
+        question: None if p is None else min(1.0, p * len(channels))
+        for question, p in found[chosen].items()
+    }
+    channel = channels[chosen]
+    before, after = sides.before, sides.after
+    return Place(
+        conditions=conditions,
+        label=before.classes[channel],
+        before=effect_of(before, channel, inside),
+        after=effect_of(after, channel, inside),
+        p_values=p_values,
+        diagram=diagram_of(before, after, channel, inside),
+        adjusted={},
+    )
+
+
+def _p_values(sides: Sides, channel: int, inside: Mask) -> dict[str, float | None]:
+    both = (sides.before, sides.after, sides.between)
+    found = {
+        question: p_value_of(rows, channel, inside)
+        for question, rows in zip(QUESTIONS, both, strict=True)
+    }
+    means = [_mean(rows, channel, inside) for rows in both[:2]]
+    if percent(means[0]) == percent(means[1]):
+        found["change"] = None  # nothing to ask: neither is nearer, as far as can be read
+    return found
+
+
+def _mean(rows: Audited, channel: int, inside: Mask) -> float:
+    weights: Floats = rows.row_weights[inside]
+    return float(weights @ rows.said(channel)[inside] / weights.sum())
+
+
+def _without_twins(regions: Sequence[Place]) -> list[Place]:
+    """The regions, those that are off for certain first; of one that is found twice, the first."""
+    kept: dict[tuple[str, ...], Place] = {}
+    for region in sorted(regions, key=lambda each: each.least):
+        kept.setdefault((region.label, *sorted(region.conditions)), region)
+    return list(kept.values())
+
+
+def _adjust(places: Sequence[Place]) -> tuple[list[Place], int]:
+    """Adjust the p-values of all places and questions together; return also their number."""
+    tested = [
+        (number, question)
+        for number, place in enumerate(places)
+        for question in QUESTIONS
+        if place.p_values[question] is not None
+    ]
+    p_values = [places[number].p_values[question] or 0.0 for number, question in tested]
+    adjusted = dict(zip(tested, adjust(p_values, "holm"), strict=True))
+    found = [
+        replace(place, adjusted={each: adjusted.get((number, each)) for each in QUESTIONS})
+        for number, place in enumerate(places)
+    ]
+    return found, len(tested)
