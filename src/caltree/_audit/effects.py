@@ -23,8 +23,8 @@ _NEWTON_STEPS = 50
 
 
 @dataclass(frozen=True)
-class Effect:
-    """The probability that was said in some rows, and what happened."""
+class Frequency:
+    """The mean probability that was said in some rows, and how often it happened."""
 
     n_rows: int
     share: float
@@ -34,6 +34,12 @@ class Effect:
     low: float
     """The interval of what happens, by Wilson."""
     high: float
+
+
+@dataclass(frozen=True)
+class Effect(Frequency):
+    """The probability that was said in some rows, what happened, and a test of both."""
+
     shift: float
     """In log-odds, what has to be added to the scores; infinite where all or no rows have it."""
     shift_low: float
@@ -42,8 +48,8 @@ class Effect:
     """Not adjusted; None if there are too few rows to test."""
 
 
-def effect_of(rows: Rows, channel: int, inside: Mask) -> Effect:
-    """Compare what was said of a class with what happened, in some of the rows."""
+def frequency_of(rows: Rows, channel: int, inside: Mask) -> Frequency:
+    """What was said of a class and what happened, in some of the rows."""
     weights = rows.row_weights[inside]
     said, happened = rows.said(channel)[inside], rows.happened(channel)[inside]
     total = float(weights.sum())
@@ -52,18 +58,26 @@ def effect_of(rows: Rows, channel: int, inside: Mask) -> Effect:
     worth = total**2 / float(weights @ weights)
     inflation = _inflation(rows, channel, inside)
     low, high = wilson_interval(frequency, worth / max(inflation, 1.0), CONFIDENCE)
-    shift, shift_low, shift_high = _shift(rows, channel, inside, inflation)
-    return Effect(
+    return Frequency(
         n_rows=int(np.count_nonzero(inside)),
         share=total / float(rows.row_weights.sum()),
         said=float(weights @ said / total),
         happened=frequency,
         low=float(low),
         high=float(high),
+    )
+
+
+def effect_of(rows: Rows, channel: int, inside: Mask) -> Effect:
+    """Compare what was said of a class with what happened, in some of the rows."""
+    shift, low, high = _shift(rows, channel, inside, _inflation(rows, channel, inside))
+    p_value = p_value_of(rows, channel, inside)
+    return Effect(
+        **vars(frequency_of(rows, channel, inside)),
         shift=shift,
-        shift_low=shift_low,
-        shift_high=shift_high,
-        p_value=p_value_of(rows, channel, inside),
+        shift_low=low,
+        shift_high=high,
+        p_value=p_value,
     )
 
 
@@ -76,6 +90,7 @@ def _inflation(rows: Rows, channel: int, inside: Mask) -> float:
 
 
 def p_value_of(rows: Rows, channel: int, inside: Mask) -> float | None:
+    """P-value of the claim that what was said is right; None if there are too few rows."""
     weights, said = rows.row_weights[inside], rows.said(channel)[inside]
     if len(said) < FEWEST_ROWS or said @ (1.0 - said) < LEAST_VARIANCE:
         return None

@@ -17,7 +17,7 @@ from .axes import Axis, score_axis
 from .effects import Effect, effect_of
 from .null import residuals, variances
 from .rows import Rows
-from .scan import FAMILIES, Region, measure, ratios, tables
+from .scan import FAMILIES, Region, find_large, measure, ratios, tables
 
 Half = npt.NDArray[np.intp]
 
@@ -117,9 +117,10 @@ def _search(rows: Rows, axes: Sequence[Axis], learned: Half) -> Iterator[tuple[i
         channel: [axis.take(learned) for axis in (*axes, score_axis(rows, channel))]
         for channel in rows.channels
     }
+    large = {channel: _find_large(here, scored[channel]) for channel in rows.channels}
     for number in range(_MOST_REGIONS_A_HALF):
         best = max(
-            (_strongest(here, scored[channel], channel) for channel in rows.channels),
+            (_strongest(here, scored[each], each, large[each]) for each in rows.channels),
             key=lambda each: each[0],
         )
         evidence, channel, region = best
@@ -130,15 +131,27 @@ def _search(rows: Rows, axes: Sequence[Axis], learned: Half) -> Iterator[tuple[i
         here = _put_right(here, channel, region.contains(scored[channel]))
 
 
-def _strongest(rows: Rows, axes: Sequence[Axis], channel: int) -> tuple[float, int, Region | None]:
+def _find_large(rows: Rows, axes: Sequence[Axis]) -> dict[int, list[Mask]]:
+    """The regions that are large enough, by the number of conditions: this does not change."""
+    return {
+        depth: [find_large(table, rows.row_weights) for table in tables(axes, depth)]
+        for depth in _DEPTHS
+    }
+
+
+def _strongest(
+    rows: Rows, axes: Sequence[Axis], channel: int, large: dict[int, list[Mask]]
+) -> tuple[float, int, Region | None]:
     """The region with the largest likelihood ratio, as a share of the number of its kind."""
     own, variance = residuals(rows, channel), variances(rows, channel)
     best: tuple[float, int, Region | None] = (0.0, channel, None)
     for depth, share in _DEPTHS.items():
         strongest: list[tuple[float, Region | None]] = [(0.0, None)] * len(FAMILIES)
         counts = [0] * len(FAMILIES)
-        for table in tables(axes, depth):
-            sizes = measure(table, rows.row_weights, variance)
+        for table, of_table in zip(tables(axes, depth), large[depth], strict=True):
+            if not of_table.any():
+                continue
+            sizes = measure(table, rows.row_weights, variance, of_table)
             if not sizes.is_tested.any():
                 continue
             found = ratios(table.regions(table.cells(own)), sizes.variance)

@@ -133,15 +133,20 @@ class Sizes:
     """Whether a region is large enough, and not nearly everything."""
 
 
-def measure(table: _Table, weights: Floats, variances: Floats) -> Sizes:
-    """Measure the regions of a table."""
+def find_large(table: _Table, weights: Floats) -> Mask:
+    """Whether each region has rows enough, and is not nearly everything."""
     counts = table.regions(table.cells(np.ones(len(weights))))
     weight = table.regions(table.cells(weights)) / weights.sum()
+    large = (counts >= FEWEST_ROWS) & (weight >= SMALLEST_SHARE) & (weight <= _LARGEST_SHARE)
+    return np.asarray(large)
+
+
+def measure(table: _Table, weights: Floats, variances: Floats, large: Mask) -> Sizes:
+    """Measure the regions of a table, of which some are large enough."""
     variance = table.regions(table.cells(variances))
     # In rows of weight 1: a variance in other units says nothing about how many labels there are.
     unit = float(np.mean(weights**2))
-    tested = (counts >= FEWEST_ROWS) & (weight >= SMALLEST_SHARE) & (weight <= _LARGEST_SHARE)
-    return Sizes(variance, tested & (variance >= _LEAST_VARIANCE * unit))
+    return Sizes(variance, large & (variance >= _LEAST_VARIANCE * unit))
 
 
 def ratios(sums: npt.NDArray[Any], variance: Floats) -> npt.NDArray[Any]:

@@ -19,7 +19,7 @@ from .._inputs.scores import bend
 from .axes import Axis, score_axis
 from .null import make_null, residuals, variances
 from .rows import Rows
-from .scan import DEPTHS, FAMILIES, measure, ratios, tables
+from .scan import DEPTHS, FAMILIES, find_large, measure, ratios, tables
 
 # So many labels are drawn for every row; fewer where that would take too long.
 _SIMULATIONS, _FEW_SIMULATIONS = 499, 199
@@ -125,7 +125,8 @@ def _regions(
     counts = np.zeros(len(FAMILIES))
     n_regions = 0
     for table, of_sample in zip(tables(axes, depth), tables(sampled_axes, depth), strict=True):
-        sizes = measure(table, rows.row_weights, variance)
+        large = find_large(table, rows.row_weights)
+        sizes = measure(table, rows.row_weights, variance, large)
         tested = sizes.is_tested
         if not tested.any():
             continue

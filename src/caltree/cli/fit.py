@@ -12,12 +12,12 @@ from .._options import ABOUT_NAMES, names_option
 from . import options
 from .columns import GUESSES
 from .command import Command
-from .errors import usage_error, working
+from .errors import usage_error, working, writing
 from .evaluate import as_table, measure
 from .io.targets import check_target
 from .models import write_model
 from .parameters import CALIBRATORS, describe_parameters, is_global, make_calibrator
-from .report import check_report, write_report
+from .report import check_report, make_report
 
 if TYPE_CHECKING:
     from .io.sources import Source
@@ -190,7 +190,9 @@ def carry_out(request: Request) -> None:
     if "n_jobs" in fitted.calibrator.get_params():
         fitted.calibrator.set_params(n_jobs=None)  # a matter of this machine
     if request.report is not None and fitted.held_out is not None:
-        write_report(fitted.calibrator, fitted.held_out.parts, request.report, title=source.name)
+        made = make_report(fitted.calibrator, fitted.held_out.parts, source.name)
+        with writing(request.report):
+            made.save(request.report)
     write_model(fitted.calibrator, fitted.columns, request.out)
     if not request.quiet:
         _print_summary(request, fitted)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from typing import TYPE_CHECKING, Any, Literal
@@ -163,10 +163,46 @@ def predict_labelled(model: Model, columns: Columns, source: Source) -> Predicti
     return Predictions(y, before, after, weight, unseen, overlap)
 
 
-def labelled_parts(model: Model, columns: Columns, source: Source) -> Iterator[Given]:
-    """Read a file in parts, its columns of the types that the model learned."""
+@dataclass(frozen=True)
+class GroupColumns:
+    """Columns whose groups are asked for: attributes of the model, and further ones."""
+
+    own: list[int]
+    """The numbers of attributes."""
+    further: list[str]
+    """The names of columns that are no attributes."""
+    batches: list[Any]
+    """The values of these, batch by batch."""
+
+    @classmethod
+    def of(cls, names: Sequence[str], attributes: Sequence[str], source: Source) -> GroupColumns:
+        """Find columns by their names."""
+        source.check(*names)
+        own = [attributes.index(name) for name in names if name in attributes]
+        return cls(own, [name for name in names if name not in attributes], [])
+
+    def read(self, batch: Any) -> None:
+        """Keep the further columns of a batch."""
+        if self.further:
+            self.batches.append(pa.Table.from_batches([batch.select(self.further)]))
+
+    def get_table(self) -> Any:
+        """The further columns of all rows that were read; None if there are none."""
+        if not self.further:
+            return None
+        return pa.concat_tables(self.batches, promote_options="permissive")
+
+
+def labelled_parts(
+    model: Model, columns: Columns, source: Source, also: Callable[[Any], None]
+) -> Iterator[Given]:
+    """Read a file in parts, its columns of the types that the model learned.
+
+    Every batch is also shown to a function.
+    """
     inputs, n_rows = Inputs.of(model, columns, source), 0
     for first, batch in source.rows():
+        also(batch)
         n_rows += batch.num_rows
         _check_rows(source, n_rows)
         scores = inputs.scores(batch, first)

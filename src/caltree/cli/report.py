@@ -8,19 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .._options import ABOUT_NAMES
+from .._options import ABOUT_NAMES, names_option
 from . import options
 from .command import Command
 from .errors import usage_error, working, writing
+from .io.formats import STANDARD
 
 if TYPE_CHECKING:
+    from ..report import Report
     from ..report.inputs import Given
+    from .model_rows import GroupColumns
 
 
 @click.command(cls=Command, epilog=ABOUT_NAMES)
 @options.model_argument
 @options.table_argument
-@click.option("--out", metavar="FILE", required=True, help="Where to write the page, an HTML file.")
+@click.option("--out", metavar="FILE", help="Where to write the page, an HTML file.")
+@names_option("--by", "Columns whose groups are to be tested; they need not be attributes.")
 @options.label_of_model
 @options.scores_of_model
 @options.attributes_of_model
@@ -28,11 +32,13 @@ if TYPE_CHECKING:
 @click.option("--title", help="The title of the page; by default the name of the table.")
 @options.input_format
 @options.delimiter
+@options.as_json
 @options.quiet
 def report(
     model: str,
     table: str,
-    out: str,
+    out: str | None,
+    by: tuple[str, ...] | None,
     label: str | None,
     scores: tuple[str, ...] | None,
     attributes: tuple[str, ...] | None,
@@ -40,25 +46,30 @@ def report(
     title: str | None,
     format: str | None,
     delimiter: str | None,
+    as_json: bool,
     quiet: bool,
 ) -> None:
-    """Write a page on what the model does to the rows of TABLE.
+    """Write a page on what the model does to the rows of TABLE, and for whom.
 
     TABLE should hold rows that neither the classifier nor the model has seen; on others both look
     better than they are.
 
     \b
-    Example:
-      caltree report model.json held_out.csv --out report.html
+    Examples:
+      caltree report model.json held_out.csv --out report.html --by sex --by education
+      caltree report model.json held_out.csv --json > report.json
     """  # noqa: D301  # click knows \b as one character
     from .io.sources import open_source
     from .io.targets import check_target
-    from .model_rows import label_and_weight, labelled_parts
+    from .model_rows import GroupColumns, label_and_weight, labelled_parts
     from .models import read_model
     from .progress import busy
 
-    check_report(out)
-    check_target(out, table, model)
+    if out is None and not as_json:
+        raise usage_error("there is nowhere to write the report; give --out FILE, or --json")
+    if out is not None:
+        check_report(out)
+    check_target(out or STANDARD, table, model)
     known = read_model(model)
     columns = known.with_columns(scores, attributes)
     with (
@@ -66,9 +77,15 @@ def report(
         busy("Writing the report ...", quiet=quiet),
     ):
         labelled = label_and_weight(columns, source, label, weight)
-        parts = labelled_parts(known, labelled, source)
-        write_report(known.calibrator, parts, out, title or Path(table).name)
-    if not quiet:
+        groups = GroupColumns.of(by or (), columns.attributes if known.attributes else (), source)
+        parts = labelled_parts(known, labelled, source, groups.read)
+        made = make_report(known.calibrator, parts, title or Path(table).name, groups)
+    if out is not None:
+        with writing(out):
+            made.save(out)
+    if as_json:
+        click.echo(made.to_json())
+    if out is not None and not quiet:
         click.echo(f"Report: {out}", err=True)
 
 
@@ -80,15 +97,17 @@ def check_report(out: str) -> None:
         raise usage_error(f"the name of a report must end in .html, got {out}")
 
 
-def write_report(calibrator: Any, parts: Iterable[Given], out: str, title: str) -> None:
-    """Make the page of labelled rows, which come in parts, and write it."""
+def make_report(
+    calibrator: Any, parts: Iterable[Given], title: str, groups: GroupColumns | None = None
+) -> Report:
+    """Make the report of labelled rows, which come in parts; warn if it has seen them."""
     from ..report.api import report_on_parts
 
+    own, further = ((), None) if groups is None else (groups.own, groups.get_table)
     with working("make the report"):
-        page = report_on_parts(calibrator, parts, title)
-    with writing(out):
-        page.save(out)
-    warn_of_training_rows(page.data["training_rows"])
+        made = report_on_parts(calibrator, parts, title, own, further)
+    warn_of_training_rows(made.data["data"]["training_rows"])
+    return made
 
 
 def warn_of_training_rows(found: Mapping[str, Any]) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 from .._audit.html import STYLE, bullet_list, table_row
 from .._audit.words import p_text
-from .._fitted.names import format_count, percent
-from . import wording
+from .._fitted.names import format_count
+from . import wording, wording_data, wording_places
 
 _PLACES = ("", "rows", "said", "happened", "calibrated", "scores", "calibrated", "change")
 _MEASURES = ("", "before", "after", "change", "adjusted", "")
@@ -20,13 +20,13 @@ def to_fragment(data: Mapping[str, Any]) -> str:
     parts = [
         f"<style>{STYLE}</style>",
         f"<h1>{escape(wording.verdict(data))}</h1>",
-        f"<p>{escape(data['title'])}: {escape(wording.count_rows(data['rows']))}</p>",
+        f"<p>{escape(data['title'])}: {escape(wording_places.count_rows(data['rows']))}</p>",
         bullet_list(wording.lead(data)),
         _table(_MEASURES, [_measure(each) for each in data["measures"]]),
         "<h2>Groups and regions</h2>",
-        _table(_PLACES, [_place(data, each) for each in wording.all_places(data)]),
+        _table(_PLACES, [_place(data, each) for each in wording_places.all_places(data)]),
         '<div class="soft">',
-        bullet_list([wording.adjusted_text(data), wording.training_rows(data)]),
+        bullet_list([wording_places.adjusted_text(data), wording_data.training_rows(data)]),
         "</div>",
     ]
     return '<div class="caltree-audit">\n' + "\n".join(parts) + "\n</div>"
@@ -39,12 +39,12 @@ def _table(head: tuple[str, ...], rows: list[str]) -> str:
 
 def _measure(found: Mapping[str, Any]) -> str:
     has_interval = found["low"] is not None and found["low"] != found["high"]
-    change = f"{wording.signed(found['change'])}"
+    change = wording.signed(found["change"])
     return table_row(
         [
             wording.measure_name(found["name"]),
-            f"{found['before']:.4f}",
-            f"{found['after']:.4f}",
+            wording.plain(found["before"]),
+            wording.plain(found["after"]),
             f"{change} ({wording.interval(found)})" if has_interval else change,
             p_text(found["adjusted_p_value"]),
             found["verdict"],
@@ -55,14 +55,14 @@ def _measure(found: Mapping[str, Any]) -> str:
 
 def _place(data: Mapping[str, Any], found: Mapping[str, Any]) -> str:
     name = " and ".join(found["conditions"]) or "all rows"
-    interval = f"{percent(found['low'])} to {percent(found['high'])}"
+    said, happened, calibrated = wording_places.shares(found)
     return table_row(
         [
             name if data["event"] is not None else f"{found['class']}: {name}",
             format_count(found["rows"]),
-            percent(found["said"]),
-            f"{percent(found['happened'])} ({interval})",
-            percent(found["calibrated"]),
+            said,
+            happened,
+            calibrated,
             *(test["verdict"] for test in found["tests"].values()),
         ],
         off=found["tests"]["change"]["verdict"] == "worse",

@@ -9,7 +9,7 @@ from typing import Any
 
 from .._audit.words import p_text
 from .._fitted.names import format_count, percent
-from . import wording
+from . import wording, wording_data, wording_places
 from .places import QUESTIONS
 
 # So many regions are shown at once; of more, only the first ones until the reader asks for all.
@@ -35,13 +35,15 @@ def render(data: Mapping[str, Any]) -> str:
     source = files(__package__)
     several = len(data["classes"]) > 2
     nodes = [] if data["tree"] is None else data["tree"]["nodes"]
-    places = [*wording.all_places(data), *nodes]
+    places = [*wording_places.all_places(data), *nodes]
     end = _common_axis(places)
     page = environment.from_string(source.joinpath("page.html.j2").read_text("utf-8")).render(
         data=data,
         facts=data["data"],
         measures=wording.by_name(data),
         words=wording,
+        place_words=wording_places,
+        data_words=wording_data,
         several=several,
         end=end,
         style=source.joinpath("page.css").read_text("utf-8"),
@@ -73,7 +75,7 @@ def _embedded(
         "places": {each["id"]: _panel(each, several) for each in places},
         "classes": [{name: each[name] for name in curves} for each in data["reliability"]],
         "attributes": [
-            {"name": each["name"], "lines": [[line[key] for key in _LINE] for line in each["lines"]]}
+            [[line[name] for name in _LINE] for line in each["lines"]]
             for each in data["attributes"]
         ],
         "end": end,
@@ -95,8 +97,8 @@ def _panel(found: Mapping[str, Any], several: bool) -> dict[str, Any]:
         notes.append(f"Divided further into {found['leaves']} leaves.")
     return {
         "conditions": found["conditions"],
-        "sentence": wording.place_sentence(found, several),
-        "numbers": _numbers(found),
+        "sentence": _headline(found, several),
+        "numbers": _numbers(found, several),
         "formulas": found.get("formulas", []),
         "notes": notes,
         "before": found.get("before", []),
@@ -104,22 +106,28 @@ def _panel(found: Mapping[str, Any], several: bool) -> dict[str, Any]:
     }
 
 
-def _numbers(found: Mapping[str, Any]) -> list[list[str]]:
+def _headline(found: Mapping[str, Any], several: bool) -> str:
+    """The shortest thing to say about a place."""
+    if found["said"] is None:
+        return wording_places.place_sentence(found, several)
+    said, happened, calibrated = (
+        percent(found[name]) for name in ("said", "happened", "calibrated")
+    )
+    return f"Said {said}, happened {happened}, calibrated {calibrated}"
+
+
+def _numbers(found: Mapping[str, Any], several: bool) -> list[list[str]]:
     rows = f"{format_count(found['rows'])} ({percent(found['share'])})"
     lines = [["Rows", rows]]
     if "training_rows" in found:
         lines.append(["Training rows", format_count(found["training_rows"])])
     if found["said"] is not None:
-        interval = f"{percent(found['low'])} to {percent(found['high'])}"
-        lines += [
-            ["Class", found["class"]],
-            ["Scores said", percent(found["said"])],
-            ["Happened", f"{percent(found['happened'])} ({interval})"],
-            ["Calibrated", percent(found["calibrated"])],
-        ]
+        said, happened, calibrated = wording_places.shares(found)
+        lines += [["Scores said", said], ["Happened", happened], ["Calibrated", calibrated]]
+        lines += [["Class", found["class"]]] if several else []
     for question in QUESTIONS if "tests" in found else ():
         test = found["tests"][question]
-        text = wording.verdict_text(question, test["verdict"])
+        text = wording_places.verdict_text(question, test["verdict"])
         p_value = test["adjusted_p_value"]
         lines.append([text, "not tested" if p_value is None else p_text(p_value)])
     if found.get("outcome"):

@@ -21,21 +21,18 @@ from .._fitted.names import printable
 from .._inputs.arrays import Floats, Labels
 from .._inputs.attributes import Attribute, Attributes, learn
 from .._inputs.hashing import Hashes
-from .._inputs.indexing import column_positions, count_rows, take_columns, take_rows
+from .._inputs.indexing import count_rows, take_columns, take_rows
 from .._inputs.labels import check_weights, known_labels
 from .._inputs.ranking import describe_backwards, find_backwards
 from .._inputs.scores import ScoreKind
-from .._inputs.tables import read_table
 from .._inputs.unseen import Unseen
 from .._model_base import AttributeCalibrator, fitted_attributes
+from .columns import add_columns, check_groups, find_columns
 
 Given: TypeAlias = tuple[Any, Any, Any, Any]
 """Attributes, or None, labels, scores and weights, or None, of some rows."""
 
 SCORE, CALIBRATED = "score", "calibrated probability"
-# Of a column of more values, groups are too many to be tested and read.
-_MOST_GROUPS = 100
-_ROWS_AT_A_TIME = 100_000
 NO_ATTRIBUTES = Attributes((Attribute("x0", None),), None)
 """One number, the same in all rows, for rows without attributes."""
 
@@ -130,7 +127,7 @@ def check_rows(calibrator: Any, X: Any, y: Any, scores: Any, sample_weight: Any,
         read, hashes = _read_scores(calibrator, kept)
         read = replace(read, overlap=calibrator.fingerprint_.overlap(hashes))
         read.unseen.warn()
-    own, further = _find_columns(by, calibrator, kept.X, read.attributes)
+    own, further = find_columns(by, calibrator, kept.X, read.attributes)
     table = take_columns(kept.X, further) if further else None
     return _make_rows(calibrator, read, kept.labels, kept.weights, own, table, None)
 
@@ -177,8 +174,8 @@ def check_parts(
         overlap=calibrator.fingerprint_.overlap(np.concatenate(hashes)),
     )
     table = None
-    if further is not None:
-        table = take_rows(further(), np.flatnonzero(np.concatenate(keep)))
+    if further is not None and (table := further()) is not None:
+        table = take_rows(table, np.flatnonzero(np.concatenate(keep)))
     label, weights = np.concatenate(labels), np.concatenate(weight)
     return _make_rows(calibrator, whole, label, weights, by, table, folder)
 
@@ -233,10 +230,10 @@ def _make_rows(
     n_own = 0 if read.attributes is None else len(read.attributes.columns)
     columns = list(by)
     if further is not None:
-        read = _with_further(read, further, folder)
-        assert read.attributes is not None
-        columns += range(n_own, len(read.attributes.columns))
-    _check_groups(read.attributes, columns)
+        attributes, matrix = add_columns(read.attributes, read.matrix, further, folder)
+        read = replace(read, attributes=attributes, matrix=matrix)
+        columns += range(n_own, len(attributes.columns))
+    check_groups(read.attributes, columns)
     return Rows(
         calibrator=calibrator.calibrator_ if is_model else calibrator,
         is_model=is_model,
@@ -247,71 +244,6 @@ def _make_rows(
         n_own=n_own,
         **vars(read),
     )
-
-
-def _find_columns(
-    by: Any, calibrator: Any, X: Any, known: Attributes | None
-) -> tuple[list[int], list[int]]:
-    """The attributes that `by` names, and columns of the table that are no attributes."""
-    if by is None:
-        return [], []
-    if X is None:
-        raise ValueError("by names columns of X, but X is None; give a table, or by=None")
-    table = read_table(X, "X")
-    named = [by] if isinstance(by, str) else by
-    positions = column_positions(named, table, "by")
-    own = _positions_of_attributes(calibrator, X, known)
-    mine = [own.index(position) for position in positions if position in own]
-    return mine, [position for position in positions if position not in own]
-
-
-def _positions_of_attributes(
-    calibrator: Any, X: Any, known: Attributes | None
-) -> list[int | None]:
-    """Where the attributes of a calibrator are in a table; nowhere if there are none."""
-    if known is None:
-        return []
-    if not isinstance(calibrator, CalibratedClassifierBase):
-        return known.positions_in(read_table(X, "X"))
-    chosen = calibrator.attribute_columns_
-    among = chosen.positions_in(read_table(X, "X"))
-    within = known.positions_in(read_table(chosen.of(X), "X"))
-    return [None if position is None else among[position] for position in within]
-
-
-def _with_further(read: _Read, further: Any, folder: Path | None) -> _Read:
-    """The attributes with further columns behind them; in a file if there is a folder."""
-    more, values = learn(further)
-    if read.attributes is None or read.matrix is None:
-        return replace(read, attributes=more, matrix=values, unreadable=None)
-    attributes = Attributes((*read.attributes.columns, *more.columns), None)
-    shape = (len(values), len(attributes.columns))
-    both: Floats = np.empty(shape, order="F")
-    if folder is not None:
-        both = np.memmap(folder / "all-attributes", np.float64, mode="w+", shape=shape)
-    for start in range(0, len(values), _ROWS_AT_A_TIME):
-        some = slice(start, start + _ROWS_AT_A_TIME)
-        both[some, : read.matrix.shape[1]] = read.matrix[some]
-        both[some, read.matrix.shape[1] :] = values[some]
-    return replace(read, attributes=attributes, matrix=both)
-
-
-def _check_groups(known: Attributes | None, columns: Sequence[int]) -> None:
-    """Refuse columns whose groups are too many, or none."""
-    for column in columns:
-        assert known is not None
-        attribute = known.columns[column]
-        if not attribute.is_used:
-            raise ValueError(
-                f"by names {attribute.name!r}, which has no values that count, or looks like an "
-                "identifier; name another column"
-            )
-        if len(attribute.categories or ()) > _MOST_GROUPS:
-            raise ValueError(
-                f"by names {attribute.name!r}, which has {len(attribute.categories or ()):,} "
-                f"values; a report tests at most {_MOST_GROUPS} groups of a column: put rare "
-                "values together first"
-            )
 
 
 def _check_classes(labels: npt.NDArray[np.intp], classes: npt.NDArray[Any]) -> None:

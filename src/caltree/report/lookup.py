@@ -38,7 +38,8 @@ def look_up(before: Audited, sums: RowSums) -> list[dict[str, Any]]:
 
 
 def _lines(attribute: Attribute, values: Floats, sums: RowSums) -> list[dict[str, Any]]:
-    words, part = [], np.zeros(len(values), dtype=np.intp)
+    words: list[str] = []
+    part = np.zeros(len(values), dtype=np.intp)
     for text, inside in _parts(with_short_names(attribute), values):
         part[inside] = len(words)
         words.append(text)
@@ -51,8 +52,15 @@ def _lines(attribute: Attribute, values: Floats, sums: RowSums) -> list[dict[str
                 for name, value in line._asdict().items()
             }
             numbers["class"] = numbers.pop("label")
-            lines.append({"words": text, **numbers})
+            lines.append({"words": _without_name(text, short(attribute.name)), **numbers})
     return lines
+
+
+def _without_name(condition: str, name: str) -> str:
+    """A condition without the name of its attribute, which is the heading."""
+    if condition.startswith(name):
+        return condition.removeprefix(name).lstrip(": ")
+    return f"> {condition.replace(f' < {name} ', ', ', 1)}"
 
 
 def _parts(attribute: Attribute, values: Floats) -> Iterator[tuple[str, Mask]]:

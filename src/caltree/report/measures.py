@@ -16,8 +16,8 @@ from .._inputs.arrays import Floats
 from .._training.losses import row_losses
 from ..metrics import expected_calibration_error
 from .diagrams import n_bins
-from .inputs import NO_ATTRIBUTES
 from .estimates import Estimate, compare_aucs, compare_means, test_calibration_errors
+from .inputs import NO_ATTRIBUTES
 
 ALPHA = 0.05
 # A class of fewer rows says nothing about a curve that other folds have put right.
@@ -95,9 +95,7 @@ def measure(before: Audited, after: Audited, n_jobs: int | None) -> Measured:
     tested = [each for each in found if each.estimate.p_value is not None]
     adjusted = adjust([each.estimate.p_value or 0.0 for each in tested], "holm")
     known = {each.name: p for each, p in zip(tested, adjusted, strict=True)}
-    measures = {
-        each.name: replace(each, adjusted_p_value=known.get(each.name)) for each in found
-    }
+    measures = {each.name: replace(each, adjusted_p_value=known.get(each.name)) for each in found}
     return Measured(measures, None if parts is None else parts.potential)
 
 

@@ -14,8 +14,9 @@
 
   const rounded = (value) => Math.round(value * 10) / 10;
   // As in the text of the page.
-  function percent(share) {
+  function percent(share, rows = 0) {
     const size = 100 * share;
+    if (rows >= 3000 && size >= 9.95 && size <= 99) return `${size.toFixed(1)}\u00a0%`;
     const text = size.toFixed((size > 0 && size < 9.95) || (size > 99 && size < 100) ? 1 : 0);
     if (size > 0 && size < 0.1) return "under\u00a00.1\u00a0%";
     return `${text === "100.0" ? "over\u00a099.9" : text}\u00a0%`;
@@ -212,18 +213,19 @@
     return made;
   }
 
-  function showAttribute(found) {
+  function showAttribute(lines) {
     byId("lines").replaceChildren(
-      ...found.lines.map(([words, label, rows, share, ...numbers]) => {
+      ...lines.map(([words, label, rows, share, ...numbers]) => {
         const [said, happened, low, high, calibrated] = numbers;
         const line = document.createElement("tr");
         // As in the tree: of few rows little can be said.
         if (rows < 50 || share < 0.01) line.className = "pale";
         const name = cell(words, "", "th");
         name.scope = "row";
-        const observed = `${percent(happened)} (${percent(low)} to ${percent(high)})`;
+        const show = (value) => percent(value, rows);
+        const observed = `${show(happened)} (${show(low).replace("\u00a0%", "")}–${show(high)})`;
         line.append(name, ...(evidence.several ? [cell(label)] : []));
-        for (const text of [count(rows), percent(said), observed, percent(calibrated)]) line.append(cell(text, "number"));
+        for (const text of [count(rows), show(said), observed, show(calibrated)]) line.append(cell(text, "number"));
         line.append(cell(picture(numbers), "drawn"));
         return line;
       }),

@@ -10,18 +10,29 @@ import numpy as np
 
 from .._audit.adjust import adjust
 from .._audit.axes import Axis
-from .._audit.effects import Effect, effect_of, p_value_of
+from .._audit.effects import Frequency, frequency_of, p_value_of
 from .._audit.groups import make_groups
 from .._audit.regions import deal_halves, suggest_regions
 from .._audit.rows import FEWEST_ROWS
 from .._audit.rows import Rows as Audited
-from .._fitted.names import percent
+from .._fitted.names import SPACE, percent
 from .._inputs.arrays import Floats, Mask
 from .diagrams import diagram_of
 from .measures import ALPHA
 
 QUESTIONS = ("scores", "calibrated", "change")
 """Are the scores off, are the calibrated probabilities off, and are these nearer to the truth?"""
+
+
+# Of as many rows, a tenth of a percent can be told from another.
+_MANY_ROWS = 3_000
+
+
+def share_of_rows(share: float, n_rows: int) -> str:
+    """A share of some rows in percent, to as many digits as they are worth."""
+    if n_rows < _MANY_ROWS or not 0.0995 <= share <= 0.99:
+        return percent(share)
+    return f"{100.0 * share:.1f}{SPACE}%"
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +66,8 @@ class Place:
 
     conditions: list[str]
     label: str
-    before: Effect
-    after: Effect
+    before: Frequency
+    after: Frequency
     p_values: dict[str, float | None]
     """By question; None if there are too few rows to test, or nothing to ask."""
     diagram: dict[str, list[list[float]]]
@@ -70,7 +81,9 @@ class Place:
     @property
     def is_changed(self) -> bool:
         """Whether the change is large enough to be read."""
-        return percent(self.before.said) != percent(self.after.said)
+        said, calibrated = self.before.said, self.after.said
+        n_rows = self.before.n_rows
+        return share_of_rows(said, n_rows) != share_of_rows(calibrated, n_rows)
 
     def verdict(self, question: str) -> str:
         """The answer to a question, in words."""
@@ -136,8 +149,7 @@ def find_places(
     """
     sides = Sides.of(before, after)
     groups = [
-        _examine(sides, conditions, inside, None)
-        for conditions, inside in make_groups(before, by)
+        _examine(sides, conditions, inside, None) for conditions, inside in make_groups(before, by)
     ]
     regions: list[Place] = []
     if len(before) >= FEWEST_ROWS:
@@ -147,9 +159,7 @@ def find_places(
     return Places(adjusted[:n_groups], _without_twins(adjusted[n_groups:]), n_tests)
 
 
-def _regions(
-    sides: Sides, axes: Sequence[Axis], random: np.random.Generator
-) -> Iterator[Place]:
+def _regions(sides: Sides, axes: Sequence[Axis], random: np.random.Generator) -> Iterator[Place]:
     halves = deal_halves(sides.before, random)
     both = [sides.before, sides.after]
     if np.array_equal(sides.before.probabilities, sides.after.probabilities):
@@ -162,9 +172,7 @@ def _regions(
                     yield _examine(here, each.conditions, each.inside, each.channel)
 
 
-def _examine(
-    sides: Sides, conditions: list[str], inside: Mask, channel: int | None
-) -> Place:
+def _examine(sides: Sides, conditions: list[str], inside: Mask, channel: int | None) -> Place:
     """Look at some rows; of several classes, at the one with the smallest p-value."""
     channels = sides.before.channels if channel is None else [channel]
     found = [_p_values(sides, each, inside) for each in channels]
@@ -180,8 +188,8 @@ def _examine(
     return Place(
         conditions=conditions,
         label=before.classes[channel],
-        before=effect_of(before, channel, inside),
-        after=effect_of(after, channel, inside),
+        before=frequency_of(before, channel, inside),
+        after=frequency_of(after, channel, inside),
         p_values=p_values,
         diagram=diagram_of(before, after, channel, inside),
         adjusted={},
@@ -194,8 +202,9 @@ def _p_values(sides: Sides, channel: int, inside: Mask) -> dict[str, float | Non
         question: p_value_of(rows, channel, inside)
         for question, rows in zip(QUESTIONS, both, strict=True)
     }
-    means = [_mean(rows, channel, inside) for rows in both[:2]]
-    if percent(means[0]) == percent(means[1]):
+    n_rows = int(np.count_nonzero(inside))
+    means = [share_of_rows(_mean(rows, channel, inside), n_rows) for rows in both[:2]]
+    if means[0] == means[1]:
         found["change"] = None  # nothing to ask: neither is nearer, as far as can be read
     return found
 

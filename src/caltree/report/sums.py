@@ -60,6 +60,4 @@ class RowSums:
         # Rows of unequal weights tell as much as so many of equal ones.
         low, high = wilson_interval(happened, weight**2 / squares, CONFIDENCE)
         label, share = self._classes[worst], weight / self._total
-        return Line(
-            int(count), share, label, said, happened, float(low), float(high), calibrated
-        )
+        return Line(int(count), share, label, said, happened, float(low), float(high), calibrated)

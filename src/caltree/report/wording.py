@@ -1,28 +1,14 @@
-"""The sentences of a report."""
+"""The sentences of a report: its verdict and its measures."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from .._audit.words import p_text
-from .._fitted.names import SPACE, format_count, percent
-from .._fitted.selection import BOOSTED, GLOBAL, LOCAL, UNCALIBRATED
+from .._fitted.names import SPACE, percent
+from .wording_places import all_places
 
-_MOST = 0.9
-# Of more names, only the first are listed.
-_MOST_NAMES = 8
-_WORDS = {
-    "uncalibrated": "the uncalibrated scores",
-    "global": "one model for all rows",
-    "local": "a model for each region",
-    "boosted": "boosted trees",
-    "blended": "a forest and boosted trees, blended",
-}
-_CUT_BACK = re.compile(r"\d+ regions")
-_OF_FOREST = re.compile("regions of ")
-_TYPES = {"probability": "probabilities", "logit": "logits", "margin": "margins"}
 _VERDICTS = {
     "harmed": "Calibration did harm.",
     "mixed": "Better by one loss, and worse by the other.",
@@ -49,18 +35,17 @@ _MEASURES = {
     "calibration_error": ("Calibration error", "mean distance of probability and frequency"),
     "auc": ("AUC", "the ranking: how often the likelier row is placed above"),
 }
-
-
-def count_rows(number: float) -> str:
-    """A number of rows with the word."""
-    return f"{format_count(number)}{SPACE}{'row' if number == 1 else 'rows'}"
-
-
-def scores_taken_as(data: Mapping[str, Any]) -> str:
-    """The type that the scores were taken for, and of which class if there is one column."""
-    facts = data["data"]
-    of = "" if facts["pos_label"] is None else f" of {facts['pos_label']}"
-    return f"{_TYPES[facts['score_type']]}{of}"
+_ON_SEEN_ROWS = "On rows it has already seen, calibration seems to help."
+_MEASURES = {
+    "log_loss": ("Log loss", "how surprised the probabilities are by what happens"),
+    "log_loss_calibration": ("– calibration", "what a curve for all rows would put right"),
+    "log_loss_refinement": ("– refinement", "what is left: how well rows are told apart"),
+    "squared_error": ("Squared error", "of the probabilities; of two classes, the Brier score"),
+    "squared_error_calibration": ("– calibration", "what a curve for all rows would put right"),
+    "squared_error_refinement": ("– refinement", "what is left: how well rows are told apart"),
+    "calibration_error": ("Calibration error", "mean distance of probability and frequency"),
+    "auc": ("AUC", "the ranking: how often the likelier row is placed above"),
+}
 
 
 def measure_name(name: str) -> str:
@@ -189,19 +174,14 @@ def _whole(data: Mapping[str, Any]) -> list[str]:
     return [f"Calibrated everywhere? The scores: {texts[0]}; {ending}."]
 
 
-def all_places(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """All groups and regions."""
-    return [*data["groups"], *data["regions"]]
-
-
-def worse_places(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The groups and regions that calibration has made worse."""
-    return [each for each in all_places(data) if each["tests"]["change"]["verdict"] == "worse"]
-
-
 def signed(number: float) -> str:
     """A change with its sign."""
-    return f"{number:+.4f}".replace("-", "−")
+    return f"{round(number, 4) + 0.0:+.4f}".replace("-", "−")
+
+
+def plain(number: float) -> str:
+    """A measure; what is rounded to 0 has no sign."""
+    return f"{round(number, 4) + 0.0:.4f}".replace("-", "−")
 
 
 def interval(found: Mapping[str, Any]) -> str:
@@ -224,205 +204,3 @@ def potential(data: Mapping[str, Any]) -> list[dict[str, Any]]:
         own = {"mean": -gained["change"], "low": -gained["high"], "high": -gained["low"]}
         lines.append({"words": "this calibrator", **own})
     return lines
-
-
-def heading_of_seen_rows(data: Mapping[str, Any]) -> str:
-    """The heading of the warning that rows were used for training."""
-    most = data["data"]["training_rows"]["share"] > _MOST
-    return f"It was fitted to {'these very' if most else 'some of these'} rows"
-
-
-def training_rows(data: Mapping[str, Any]) -> str:
-    """Whether these rows were used for training, as far as it is known."""
-    found = data["data"]["training_rows"]
-    what = "model" if data["calibrator"]["is_model"] else "calibrator"
-    if found["status"] == "seen":
-        return (
-            f"About {percent(found['share'])} of these rows are rows that the {what} was fitted "
-            f"to ({found['found']} of {found['checked']} that could be checked have the contents "
-            "of a training row). On rows it has seen, it looks better than it is: no number below "
-            "says how it will do on others."
-        )
-    if found["status"] == "not seen":
-        return (
-            f"Of {found['checked']} rows that could be checked, {found['found'] or 'none'} "
-            f"had the contents of a row that the {what} was fitted to"
-            + (", no more than chance explains." if found["found"] else ".")
-        )
-    if found["by_chance"] is None:
-        return f"The rows could not be compared with those that the {what} was fitted to."
-    if found["by_chance"] > 0.5:
-        return (
-            f"It cannot be told whether the {what} was fitted to these rows. So many of its "
-            f"training rows are alike that {percent(found['by_chance'])} of fresh rows would look "
-            "familiar, too. Make sure that these rows were held out."
-        )
-    return (
-        f"Too few rows to tell whether the {what} was fitted to some of them "
-        f"({found['checked']} could be checked, {found['found']} had the contents of a training "
-        "row). Make sure that these rows were held out."
-    )
-
-
-def remedy() -> str:
-    """Advice on rows that were used for training."""
-    return (
-        "Hold rows out before fitting (for instance with scikit-learn's train_test_split), fit on "
-        "the others, and make this report on the rows held out."
-    )
-
-
-def choice(data: Mapping[str, Any]) -> list[str]:
-    """The choice of the fit, and the reason for it."""
-    title = data["calibrator"]["name"]
-    name, selection = title.lower(), data["choice"]["selection"]
-    if selection is None:
-        if not data["choice"]["has_model"]:
-            return [
-                f"{title} has nothing to choose from: it looks at the scores alone."
-            ]
-        return [f"The {name} was fitted without comparing it with the uncalibrated scores."]
-    losses = {row["name"]: row["loss"] for row in selection["candidates"]}
-    compared = {each: losses[each] for each in (UNCALIBRATED, GLOBAL) if each in losses}
-    local = _local(losses)
-    compared[local] = selection["calibrated_loss"]
-    *first, last = [f"{candidate(each)} ({loss:.4f})" for each, loss in compared.items()]
-    measure = "RMSE" if selection["scoring"] == "rmse" else "log loss"
-    chosen = local if selection["chosen"] == LOCAL else selection["chosen"]
-    sentences = [
-        f"When it was fitted, the {name} compared {', '.join(first)} and {last} by the {measure} "
-        f"on rows that were held out, and chose {candidate(chosen)}."
-    ]
-    weighted = [row["name"] for row in selection["candidates"] if row["weight"] > 0.0]
-    if chosen == local and len(weighted) == 1:
-        sentences.append(f"All weight is on {candidate(weighted[0])}.")
-    lowest = min(compared, key=lambda each: compared[each])
-    if compared[lowest] < compared[chosen]:
-        sentences.append(f"The loss of {candidate(lowest)} is lower, but not by enough to be sure.")
-    return sentences
-
-
-def _local(names: Collection[str]) -> str:
-    """The candidates that are more than one model for all rows, as one."""
-    if BOOSTED not in names:
-        return LOCAL
-    return "blended" if any(_OF_FOREST.match(name) for name in names) else BOOSTED
-
-
-def candidate(name: str) -> str:
-    """The name of a candidate in a sentence."""
-    if _CUT_BACK.fullmatch(name):
-        return f"the tree cut back to at most {name}"
-    if _OF_FOREST.match(name):
-        return f"trees with {name}"
-    return _WORDS.get(name, name)
-
-
-def place_sentence(found: Mapping[str, Any], several_classes: bool) -> str:
-    """What was said and what happened in a group, a region or a node."""
-    rows = count_rows(found["rows"])
-    if found["said"] is None:
-        return f"{rows}: too few to judge" if found["rows"] else "no rows here"
-    of_class = f"{found['class']}: " if several_classes else ""
-    happened = f"{percent(found['happened'])} ({percent(found['low'])} to {percent(found['high'])})"
-    return (
-        f"{of_class}said {percent(found['said'])}, happened {happened}, "
-        f"calibrated {percent(found['calibrated'])}; {rows}"
-    )
-
-
-def verdict_text(question: str, verdict: str) -> str:
-    """The verdict of one of the three tests of a group or region, in words."""
-    if verdict in ("too high", "too low"):
-        return f"{question} {verdict}"
-    if verdict in ("better", "worse", "hardly changed"):
-        return verdict
-    subject = "change" if question == "change" else f"{question} off"
-    return f"{subject}: {verdict}"
-
-
-def adjusted_text(data: Mapping[str, Any]) -> str:
-    """How p-values of groups and regions are adjusted."""
-    return (
-        f"P-values are adjusted for all {data['n_tests']} tests of groups and regions (Holm); "
-        f"what is not shown at {data['alpha']:g} may be chance."
-    )
-
-
-def is_shown(place: Mapping[str, Any]) -> bool:
-    """Whether anything about a group or region is more than chance."""
-    claims = ("too high", "too low", "better", "worse")
-    return any(test["verdict"] in claims for test in place["tests"].values())
-
-
-def regions_text(data: Mapping[str, Any]) -> str:
-    """How many regions were looked at, and how many are shown to be off."""
-    regions = data["regions"]
-    off = [
-        sum(each["tests"][question]["verdict"] in ("too high", "too low") for each in regions)
-        for question in ("scores", "calibrated")
-    ]
-    looked = max(each["n_regions"] for each in data["whole"].values())
-    return (
-        f"Of {looked:,} regions of one or two conditions, the {len(regions)} with most evidence "
-        f"were tested: in {off[0] or 'none'} the scores are off, in {off[1] or 'none'} the "
-        "calibrated probabilities."
-    )
-
-
-def tree_text(tree: Mapping[str, Any]) -> str:
-    """The size of a tree, and whether all of it is shown."""
-    shown = sum(node["children"] == 0 for node in tree["nodes"])
-    if shown == tree["leaves"]:
-        return f"{len(tree['nodes'])} nodes, {shown} of them leaves."
-    return f"The tree has {tree['leaves']:,} leaves. It is cut back to its {shown} largest nodes."
-
-
-def facts(data: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
-    """The section on the data: what was given, and what is odd about it."""
-    found, made = data["data"], data["calibrator"]
-    counts = [f"{each['name']}: {format_count(each['rows'])}" for each in found["classes"]]
-    stored = f"; stored {made['stored']}" if made["stored"] else ""
-    lines = [
-        ("Rows", [count_rows(data["rows"]) + (", weighted" if data["weighted"] else "")]),
-        ("Labels", [", ".join(_first(counts))]),
-        ("Scores", [f"Taken as {scores_taken_as(data)}.", _orientation(data)]),
-        (
-            "Calibrator",
-            [
-                f"{made['name']}, fitted to {count_rows(made['rows'])} with caltree "
-                f"{made['caltree']}{stored}."
-            ],
-        ),
-        ("Training rows", [training_rows(data)]),
-        ("Missing values", [_missing(data)]),
-    ]
-    new = [
-        f"{each['attribute']}: {count_rows(each['new_category'])}, such as {each['example']}"
-        for each in found["unseen"]["attributes"]
-        if each["new_category"]
-    ]
-    lines.append(("New categories", _first(new) if new else ["None."]))
-    lines.append(("This report", [f"caltree {data['made']['caltree']}, {data['made']['at']}."]))
-    return lines
-
-
-def _orientation(data: Mapping[str, Any]) -> str:
-    if data["data"]["backwards"]:
-        return "They rank a class backwards; see the top of the page."
-    auc = by_name(data).get("auc")
-    return "" if auc is None else f"They rank the right way round: AUC {auc['before']:.3f}."
-
-
-def _missing(data: Mapping[str, Any]) -> str:
-    missing = data["data"]["missing"]
-    if not missing:
-        return "None."
-    share = [f"{each['name']} {percent(each['rows'] / data['rows'])}" for each in missing]
-    return f"{', '.join(_first(share))}."
-
-
-def _first(texts: list[str]) -> list[str]:
-    """The first few of many texts, and how many are left."""
-    shown = texts[:_MOST_NAMES]
-    return shown if len(shown) == len(texts) else [*shown, f"{len(texts) - len(shown)} more"]

@@ -1,0 +1,89 @@
+"""The sentences of a report on groups, regions and nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .._fitted.names import SPACE, format_count
+from .places import share_of_rows
+
+
+def count_rows(number: float) -> str:
+    """A number of rows with the word."""
+    return f"{format_count(number)}{SPACE}{'row' if number == 1 else 'rows'}"
+
+
+def all_places(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """All groups and regions."""
+    return [*data["groups"], *data["regions"]]
+
+
+def worse_places(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The groups and regions that calibration has made worse."""
+    return [each for each in all_places(data) if each["tests"]["change"]["verdict"] == "worse"]
+
+
+def place_sentence(found: Mapping[str, Any], several_classes: bool) -> str:
+    """What was said and what happened in a group, a region or a node."""
+    rows = count_rows(found["rows"])
+    if found["said"] is None:
+        return f"{rows}: too few to judge" if found["rows"] else "no rows here"
+    of_class = f"{found['class']}: " if several_classes else ""
+    said, happened, calibrated = shares(found)
+    return f"{of_class}said {said}, happened {happened}, calibrated {calibrated}; {rows}"
+
+
+def shares(found: Mapping[str, Any]) -> tuple[str, str, str]:
+    """What was said, what happened, with its interval, and what is said after calibration."""
+    said, happened, low, high, calibrated = (
+        share_of_rows(found[name], found["rows"])
+        for name in ("said", "happened", "low", "high", "calibrated")
+    )
+    return said, f"{happened} ({low.removesuffix(f'{SPACE}%')}–{high})", calibrated
+
+
+def verdict_text(question: str, verdict: str) -> str:
+    """The verdict of one of the three tests of a group or region, in words."""
+    if verdict in ("too high", "too low"):
+        return f"{question} {verdict}"
+    if verdict in ("better", "worse", "hardly changed"):
+        return verdict
+    return f"{question}: {verdict}"
+
+
+def adjusted_text(data: Mapping[str, Any]) -> str:
+    """How p-values of groups and regions are adjusted."""
+    return (
+        f"P-values are adjusted for all {data['n_tests']} tests of groups and regions (Holm); "
+        f"what is not shown at {data['alpha']:g} may be chance."
+    )
+
+
+def is_shown(place: Mapping[str, Any]) -> bool:
+    """Whether anything about a group or region is more than chance."""
+    claims = ("too high", "too low", "better", "worse")
+    return any(test["verdict"] in claims for test in place["tests"].values())
+
+
+def regions_text(data: Mapping[str, Any]) -> str:
+    """How many regions were looked at, and how many are shown to be off."""
+    regions = data["regions"]
+    off = [
+        sum(each["tests"][question]["verdict"] in ("too high", "too low") for each in regions)
+        for question in ("scores", "calibrated")
+    ]
+    looked = max(each["n_regions"] for each in data["whole"].values())
+    return (
+        f"Of {looked:,} regions of one or two conditions, the {len(regions)} with most evidence "
+        f"were tested: in {off[0] or 'none'} the scores are off, in {off[1] or 'none'} the "
+        "calibrated probabilities."
+    )
+
+
+def tree_text(tree: Mapping[str, Any]) -> str:
+    """The size of a tree, and whether all of it is shown."""
+    shown = sum(node["children"] == 0 for node in tree["nodes"])
+    if shown == tree["leaves"]:
+        return f"{len(tree['nodes'])} nodes, {shown} of them leaves."
+    return f"The tree has {tree['leaves']:,} leaves. It is cut back to its {shown} largest nodes."
