@@ -93,8 +93,9 @@ def test_rows_that_cannot_be_judged_are_refused(calibrator, rows, error, message
     ("options", "error", "message"),
     [
         ({"title": 3}, TypeError, "title must be a string or None, got int"),
-        ({"max_regions": 0}, ValueError, "max_regions must be a whole number from 1"),
-        ({"max_regions": 2.5}, ValueError, "max_regions must be a whole number from 1"),
+        ({"by": ["x9"]}, ValueError, "by names 'x9'"),
+        ({"by": 1}, TypeError, "by must be a list"),
+        ({"n_jobs": 0}, ValueError, "n_jobs"),
         ({"sample_weight": [1]}, ValueError, "one weight for each of the 120 rows of X"),
         ({"sample_weight": -np.ones(120)}, ValueError, "negative weight"),
         ({"sample_weight": np.zeros(120)}, ValueError, "zero in every row"),

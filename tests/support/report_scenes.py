@@ -61,8 +61,17 @@ def trained():
 
 
 def loans():
-    tree, *rows = trained()
-    return report(tree, *rows, title="Loans")
+    tree, frame, y, scores = trained()
+    frame = frame.assign(branch=np.where(np.arange(len(y)) % 4, "north", "south"))
+    return report(tree, frame, y, scores, by=["contract", "branch"], title="Loans")
+
+
+def worse():
+    """A calibrator that has learned the contrary of some rows."""
+    frame, y, scores = make_table(3000)
+    wrong = (frame["contract"] == "permanent").to_numpy() & (y == "no")
+    tree = CalibrationTree(**LEAVES).fit(frame, np.where(wrong, "yes", y), scores)
+    return report(tree, *make_table(2000, seed=1), by="contract")
 
 
 def seen():
@@ -81,16 +90,16 @@ def alike():
 
 def many_classes():
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(6000, 4)).round(2)
-    odds = rng.normal(size=(6000, 26)) * 2
-    truth = odds + np.where(X[:, :1] > 0, np.linspace(-2, 2, 26), 0)
+    X = rng.normal(size=(3000, 3)).round(2)
+    odds = rng.normal(size=(3000, 6)) * 2
+    truth = odds + np.where(X[:, :1] > 0, np.linspace(-2, 2, 6), 0)
     y = np.argmax(truth + rng.gumbel(size=truth.shape), axis=1)
-    labels = np.array([f"class {chr(97 + i)}" for i in range(26)])[y]
+    labels = np.array([f"class {chr(97 + i)}" for i in range(6)])[y]
     scores = softmax(odds, axis=1)
     tree = fixed_tree(max_depth=2, max_bins=20, l2_regularization=20).fit(
-        X[:3000], labels[:3000], scores[:3000]
+        X[:1500], labels[:1500], scores[:1500]
     )
-    return report(tree, X[3000:], labels[3000:], scores[3000:], title="Letters")
+    return report(tree, X[1500:], labels[1500:], scores[1500:], by=[0], title="Letters")
 
 
 def many_leaves():
@@ -176,6 +185,7 @@ SCENES = {
     each.__name__: each
     for each in (
         loans,
+        worse,
         seen,
         alike,
         many_classes,

@@ -77,7 +77,7 @@ def compare_aucs(before: Audited, after: Audited) -> tuple[Estimate, list[list[f
     return estimate(first, second, error_of_sum(before, of_second - of_first)), intervals
 
 
-def test_calibration_errors(before: Audited, after: Audited, n_bins: int) -> float | None:
+def compare_calibration_errors(before: Audited, after: Audited, n_bins: int) -> float | None:
     """P-value of equal mean squared distances of probability and frequency, bin by bin.
 
     Of each squared distance, what chance adds is taken off. Sums of residuals over bins are taken

@@ -16,7 +16,12 @@ from .._inputs.arrays import Floats
 from .._training.losses import row_losses
 from ..metrics import expected_calibration_error
 from .diagrams import n_bins
-from .estimates import Estimate, compare_aucs, compare_means, test_calibration_errors
+from .estimates import (
+    Estimate,
+    compare_aucs,
+    compare_calibration_errors,
+    compare_means,
+)
 from .inputs import NO_ATTRIBUTES
 
 ALPHA = 0.05
@@ -167,6 +172,6 @@ def _calibration_error(before: Audited, after: Audited) -> Measure:
         )
         for rows in (before, after)
     ]
-    p_value = test_calibration_errors(before, after, bins) if errors[0] != errors[1] else None
+    p_value = compare_calibration_errors(before, after, bins) if errors[0] != errors[1] else None
     found = Estimate(errors[0], errors[1], p_value=p_value)
     return Measure("calibration_error", None, False, found)

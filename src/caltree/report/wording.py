@@ -26,25 +26,25 @@ _GAINS = {
 _ERRORS = {"better": "fell", "worse": "rose"}
 _ON_SEEN_ROWS = "On rows it has already seen, calibration seems to help."
 _MEASURES = {
-    "log_loss": ("Log loss", "how surprised the probabilities are by what happens"),
+    "log_loss": ("Log loss", "surprise at what happens"),
     "log_loss_calibration": ("– calibration", "what a curve for all rows would put right"),
     "log_loss_refinement": ("– refinement", "what is left: how well rows are told apart"),
-    "squared_error": ("Squared error", "of the probabilities; of two classes, the Brier score"),
+    "squared_error": ("Squared error", "of two classes, the Brier score"),
     "squared_error_calibration": ("– calibration", "what a curve for all rows would put right"),
     "squared_error_refinement": ("– refinement", "what is left: how well rows are told apart"),
     "calibration_error": ("Calibration error", "mean distance of probability and frequency"),
-    "auc": ("AUC", "the ranking: how often the likelier row is placed above"),
+    "auc": ("AUC", "the ranking; more is better"),
 }
 _ON_SEEN_ROWS = "On rows it has already seen, calibration seems to help."
 _MEASURES = {
-    "log_loss": ("Log loss", "how surprised the probabilities are by what happens"),
+    "log_loss": ("Log loss", "surprise at what happens"),
     "log_loss_calibration": ("– calibration", "what a curve for all rows would put right"),
     "log_loss_refinement": ("– refinement", "what is left: how well rows are told apart"),
-    "squared_error": ("Squared error", "of the probabilities; of two classes, the Brier score"),
+    "squared_error": ("Squared error", "of two classes, the Brier score"),
     "squared_error_calibration": ("– calibration", "what a curve for all rows would put right"),
     "squared_error_refinement": ("– refinement", "what is left: how well rows are told apart"),
     "calibration_error": ("Calibration error", "mean distance of probability and frequency"),
-    "auc": ("AUC", "the ranking: how often the likelier row is placed above"),
+    "auc": ("AUC", "the ranking; more is better"),
 }
 
 

@@ -55,8 +55,8 @@ def verdict_text(question: str, verdict: str) -> str:
 def adjusted_text(data: Mapping[str, Any]) -> str:
     """How p-values of groups and regions are adjusted."""
     return (
-        f"P-values are adjusted for all {data['n_tests']} tests of groups and regions (Holm); "
-        f"what is not shown at {data['alpha']:g} may be chance."
+        f"P-values are adjusted for all {data['n_tests']} tests of groups and regions (Holm). "
+        f"What is not shown at {data['alpha']:g} may be chance."
     )
 
 
