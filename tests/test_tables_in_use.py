@@ -123,14 +123,15 @@ def test_readers_of_the_model_skip_identifiers():
     assert {row["attribute"] for row in tree.segments(frame, y, scores)} == {"plan", "age"}
     assert '"customer"' not in str(tree.to_sql())
     page = report(tree, frame[["plan", "age"]], y, scores)
-    assert page.data["training_rows"]["status"] == "seen"
-    shares = {each["name"]: each["importance"] for each in page.data["attributes"]["importances"]}
+    assert page.data["data"]["training_rows"]["status"] == "seen"
+    shares = {each["name"]: each["share"] for each in page.data["importances"]["shares"]}
     assert shares["customer"] == 0.0
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
 @pytest.mark.parametrize("kind", [*KINDS, "published"])
-def test_columns_go_by_name(kind, library):
+def test_columns_go_by_name(kind, library, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
     make = {
         "pandas": lambda frame: frame,
         "polars": pl.from_pandas,
@@ -184,9 +185,10 @@ def test_a_report_counts_new_values():
     frame, y, scores = make_customers()
     frame = frame[["plan", "age"]]
     tree = CalibrationTree().fit(frame, y, scores=scores)
-    assert report(tree, frame, y, scores).data["unseen"] == {"attributes": [], "message": None}
+    unseen = report(tree, frame, y, scores).data["data"]["unseen"]
+    assert unseen == {"attributes": [], "message": None}
     with pytest.warns(UserWarning, match="a new category such as '<b>' in 600 rows"):
         page = report(tree, frame.assign(plan="<b>"), y, scores)
-    [found] = page.data["unseen"]["attributes"]
+    [found] = page.data["data"]["unseen"]["attributes"]
     assert (found["attribute"], found["new_category"]) == ("plan", 600)
     assert "a new category such as &#39;&lt;b&gt;&#39; in 600 rows" in page.to_html()

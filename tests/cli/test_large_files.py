@@ -173,10 +173,13 @@ def test_a_report_in_parts_is_that_of_all_rows(run, tmp_path, monkeypatch, endin
     table = write(visits, tmp_path / f"visits.{ending}")
     params = ("--param", "n_estimators=5") if kind == "forest" else ()
     fit(run, table, "--calibrator", kind, "--weight", "w", *params)
+    options = ("--by", "zone", "--by", "channel", "--quiet")
+    table = write(visits.assign(zone=np.arange(len(visits)) % 3), table)
     pages = []
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
     for n_rows in (10**6, 70):
         monkeypatch.setattr(sources, "_rows_of_batch", lambda n_columns, n=n_rows: n)
-        result = run("report", "model.json", str(table), "--out", "page.html", "--quiet")
+        result = run("report", "model.json", str(table), "--out", "page.html", *options)
         assert result.exit_code == 0, result.stderr
         pages.append((tmp_path / "page.html").read_text())
     assert pages[0] == pages[1]

@@ -1,9 +1,11 @@
 """`caltree evaluate`, `caltree show` and `caltree report`, and the models they read."""
 
 import json
+from importlib import resources
 from pathlib import Path
 from types import SimpleNamespace
 
+import jsonschema
 import numpy as np
 import pytest
 
@@ -171,12 +173,13 @@ def test_fit_reports_on_the_rows_held_out(run, visits):
 def test_a_report_is_given_the_calibrator_and_the_rows(run, held_out, monkeypatch, kind):
     given = {}
 
-    def report(calibrator, parts, title):
+    def report(calibrator, parts, title, by, further):
         [(X, y, scores, w)] = parts
+        assert (by, further()) == ([], None)
         given.update(calibrator=calibrator, X=X, y=y, scores=scores, w=w, title=title)
         return SimpleNamespace(
             save=lambda path: Path(path).write_text("page"),
-            data={"training_rows": {"status": "not seen"}},
+            data={"data": {"training_rows": {"status": "not seen"}}},
         )
 
     monkeypatch.setattr("caltree.report.api.report_on_parts", report)
@@ -190,6 +193,31 @@ def test_a_report_is_given_the_calibrator_and_the_rows(run, held_out, monkeypatc
     assert given["w"].tolist() == held_out["w"].tolist()
     after = given["calibrator"].predict_proba(given["X"], given["scores"])
     assert after.shape == (400, 2)
+
+
+@pytest.mark.usefixtures("held_out")
+@pytest.mark.parametrize("kind", ["tree", "platt"])
+def test_a_report_by_columns_and_as_json(run, held_out, kind):
+    write(held_out.assign(zone=np.where(np.arange(400) % 4, "a", "b")), "zones.csv")
+    assert run("fit", "held_out.csv", "--calibrator", kind, "--out", "m.json").exit_code == 0
+    result = run("report", "m.json", "zones.csv", "--by", "zone,channel", "--json")
+    assert result.exit_code == 0, result.stderr
+    found = json.loads(result.stdout)
+    schema = resources.files("caltree") / "schema" / "report.schema.json"
+    jsonschema.validate(found, json.loads(schema.read_text(encoding="utf-8")))
+    rows = {" and ".join(each["conditions"]): each["rows"] for each in found["groups"]}
+    assert (rows["zone = a"], rows["zone = b"]) == (300, 100)
+    assert rows["channel = app"] == (held_out["channel"] == "app").sum()
+    assert "about 100% of these rows" in result.stderr
+    result = run("report", "m.json", "zones.csv", "--by", "zones", "--json")
+    assert result.exit_code == 1 and "zones" in result.stderr
+
+
+@pytest.mark.usefixtures("held_out")
+def test_a_report_needs_somewhere_to_go(run, model):
+    result = run("report", model, "held_out.csv")
+    assert result.exit_code == 2
+    assert "give --out FILE, or --json" in result.stderr
 
 
 # Training rows

@@ -53,8 +53,8 @@ def test_backward_scores_are_said_aloud(run, churn):
     assert run("report", "m.json", "train.csv", "--out", "r.html", "--quiet").exit_code == 0
     page = Path("r.html").read_text(encoding="utf-8")
     assert page.index("The scores are backwards") < page.index("<main>")
-    assert "Calibration helped" not in page
-    assert "scores taken as probabilities of stay" in page
+    assert "Better probabilities" not in page
+    assert "Taken as probabilities of stay" in page
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_the_first_class(run, churn, name, options, reason):
     )
     assert run("report", "m.json", "train.csv", "--out", "r.html", "--quiet").exit_code == 0
     page = Path("r.html").read_text(encoding="utf-8")
-    assert "backwards" not in page and "taken as probabilities of churn" in page
+    assert "backwards" not in page and "Taken as probabilities of churn" in page
     assert re.search(r"scores +\S+ \(probability of churn\)", run("show", "m.json").stdout)
 
 
