@@ -1,4 +1,4 @@
-"""The report: one HTML file that says what calibration did, where, and how sure that is."""
+"""The report: one HTML file that says what calibration did, for whom, and how sure that is."""
 
 from .api import Report, report
 

@@ -10,6 +10,7 @@ from .._audit.html import STYLE, bullet_list, table_row
 from .._audit.words import p_text
 from .._fitted.names import format_count
 from . import wording, wording_data, wording_places
+from .measures import plain_number
 
 _PLACES = ("", "rows", "said", "happened", "calibrated", "scores", "calibrated", "change")
 _MEASURES = ("", "before", "after", "change", "adjusted", "")
@@ -43,8 +44,8 @@ def _measure(found: Mapping[str, Any]) -> str:
     return table_row(
         [
             wording.measure_name(found["name"]),
-            wording.plain(found["before"]),
-            wording.plain(found["after"]),
+            plain_number(found["before"]),
+            plain_number(found["after"]),
             f"{change} ({wording.interval(found)})" if has_interval else change,
             p_text(found["adjusted_p_value"]),
             found["verdict"],

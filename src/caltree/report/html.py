@@ -10,6 +10,7 @@ from typing import Any
 from .._audit.words import p_text
 from .._fitted.names import format_count, percent
 from . import wording, wording_data, wording_places
+from .measures import plain_number
 from .places import QUESTIONS
 
 # So many regions are shown at once; of more, only the first ones until the reader asks for all.
@@ -31,7 +32,9 @@ def render(data: Mapping[str, Any]) -> str:
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
-    environment.filters.update(percent=percent, count=format_count, p_text=p_text)
+    environment.filters.update(
+        percent=percent, count=format_count, p_text=p_text, plain=plain_number
+    )
     source = files(__package__)
     several = len(data["classes"]) > 2
     nodes = [] if data["tree"] is None else data["tree"]["nodes"]

@@ -28,6 +28,12 @@ ALPHA = 0.05
 # A class of fewer rows says nothing about a curve that other folds have put right.
 _FEWEST_OF_A_CLASS = 10
 _SEED = 0
+_DECIMALS = 4
+
+
+def plain_number(number: float) -> str:
+    """A measure as it is printed; what is rounded to 0 has no sign."""
+    return f"{round(number, _DECIMALS) + 0.0:.{_DECIMALS}f}".replace("-", "−")
 
 
 @dataclass(frozen=True)
@@ -51,12 +57,14 @@ class Measure:
 
     @property
     def verdict(self) -> str:
-        """How it changed: better, worse, may be chance, unchanged, or too few rows."""
+        """How it changed, in words: better or worse if that is more than chance."""
         change = self.estimate.change
-        if self.is_shown:
-            return "better" if (change > 0.0) == self.more_is_better else "worse"
         if change == 0.0:
             return "unchanged"
+        if plain_number(self.estimate.before) == plain_number(self.estimate.after):
+            return "hardly changed"
+        if self.is_shown:
+            return "better" if (change > 0.0) == self.more_is_better else "worse"
         return "too few rows" if self.adjusted_p_value is None else "may be chance"
 
     def to_dict(self) -> dict[str, Any]:

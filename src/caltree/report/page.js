@@ -223,9 +223,13 @@
         const name = cell(words, "", "th");
         name.scope = "row";
         const show = (value) => percent(value, rows);
-        const observed = `${show(happened)} (${show(low).replace("\u00a0%", "")}–${show(high)})`;
-        line.append(name, ...(evidence.several ? [cell(label)] : []));
-        for (const text of [count(rows), show(said), observed, show(calibrated)]) line.append(cell(text, "number"));
+        const observed = cell(`${show(happened)} `, "number");
+        const range = document.createElement("span");
+        range.className = "range";
+        range.textContent = `(${show(low).replace("\u00a0%", "")}–${show(high)})`;
+        observed.append(range);
+        line.append(name, ...(evidence.several ? [cell(label, "label")] : []));
+        line.append(cell(count(rows), "number"), cell(show(said), "number"), observed, cell(show(calibrated), "number"));
         line.append(cell(picture(numbers), "drawn"));
         return line;
       }),

@@ -157,7 +157,8 @@ def _places(data: Mapping[str, Any]) -> list[str]:
     n_better, n_worse = found.count("better"), found.count("worse")
     if not n_better and not n_worse:
         return [f"None of {len(found)} groups and regions is shown to be better or worse."]
-    better = f"Of {len(found)} groups and regions, {n_better} are shown to be better"
+    verb = "is" if n_better == 1 else "are"
+    better = f"Of {len(found)} groups and regions, {n_better or 'none'} {verb} shown to be better"
     return [f"{better}, and {n_worse or 'none'} to be worse."]
 
 
@@ -177,11 +178,6 @@ def _whole(data: Mapping[str, Any]) -> list[str]:
 def signed(number: float) -> str:
     """A change with its sign."""
     return f"{round(number, 4) + 0.0:+.4f}".replace("-", "−")
-
-
-def plain(number: float) -> str:
-    """A measure; what is rounded to 0 has no sign."""
-    return f"{round(number, 4) + 0.0:.4f}".replace("-", "−")
 
 
 def interval(found: Mapping[str, Any]) -> str:
