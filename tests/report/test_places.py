@@ -195,6 +195,16 @@ def test_places_that_calibration_made_worse_are_named(made):
     assert 'id="worse"' not in made("forest").to_html()
 
 
+def test_among_many_attributes_those_that_contribute_are_searched(monkeypatch):
+    monkeypatch.setattr("caltree.report.evidence._MOST_SEARCHED", 2)
+    tree, frame, y, scores = trained()
+    made = report(tree, frame, y, scores, by="income")
+    assert (made.data["data"]["attributes"], made.data["data"]["searched"]) == (3, 2)
+    words = " ".join(part for each in made.data["regions"] for part in each["conditions"])
+    assert "contract" in words and "age" not in words
+    assert "regions were looked for among the 2 that contribute most" in made.to_html()
+
+
 def test_probabilities_that_are_right_are_let_alone():
     random = np.random.default_rng(3)
     frame, scores = make_table(1500)[0], random.random(1500)

@@ -5,6 +5,7 @@ Neither depends on the labels, so that what is looked at is fixed before the lab
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from typing import TypeAlias
@@ -58,13 +59,13 @@ class Axis:
         return Axis(self.codes[rows], self.n_bins, self.conditions)
 
 
-def attribute_axes(rows: Rows) -> list[Axis]:
-    """The axes of all attributes that tell rows apart."""
+def attribute_axes(rows: Rows, columns: Collection[int] | None = None) -> list[Axis]:
+    """The axes of all attributes that tell rows apart, or of those of some columns."""
     found = []
     for column, attribute in enumerate(rows.attributes.columns):
-        values = rows.matrix[:, column]
-        if not attribute.is_used:
+        if not attribute.is_used or (columns is not None and column not in columns):
             continue
+        values = rows.matrix[:, column]
         axis = _of_categories(attribute, values) if attribute.categories else None
         axis = axis or _of_numbers(attribute, values)
         if len(axis.conditions) > 0:

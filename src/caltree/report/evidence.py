@@ -28,13 +28,16 @@ from .verdict import judge
 SCHEMA = "urn:caltree:report:1"
 # Decides how rows are dealt into halves, and which labels are drawn; as in an audit.
 _SEED = 0
+# Among more attributes, regions are not looked for.
+_MOST_SEARCHED = 40
 
 
 def gather(rows: Rows, title: str, n_jobs: int | None) -> dict[str, Any]:
     """The whole content of the page."""
     before, after = rows.audited
     random = np.random.default_rng(_SEED)
-    axes = attribute_axes(before)
+    searched = _searched(rows)
+    axes = attribute_axes(before, searched)
     measured = measure(before, after, n_jobs)
     whole: dict[str, Any] = {"before": None, "after": None}
     if len(before) >= FEWEST_ROWS:
@@ -66,8 +69,24 @@ def gather(rows: Rows, title: str, n_jobs: int | None) -> dict[str, Any]:
         "attributes": [] if rows.attributes is None else look_up(before, sums),
         "importances": _importances(rows),
         "tree": _tree(rows, sums),
-        "data": _data(rows),
+        "data": _data(rows, len(searched)),
     }
+
+
+def _searched(rows: Rows) -> set[int]:
+    """The attributes among which regions are looked for.
+
+    Of many, these are those that the user names and those that contribute most: time grows with
+    the number of pairs. Neither depends on the labels of these rows.
+    """
+    if rows.attributes is None:
+        return set()
+    used = [number for number, each in enumerate(rows.attributes.columns) if each.is_used]
+    shares = np.zeros(len(rows.attributes.columns))
+    if isinstance(rows.calibrator, AttributeCalibrator):
+        shares[: rows.n_own] = np.nan_to_num(rows.calibrator.feature_importances_)
+    shares[rows.by] = np.inf
+    return set(sorted(used, key=lambda number: -shares[number])[:_MOST_SEARCHED])
 
 
 def _calibrator(rows: Rows) -> dict[str, Any]:
@@ -119,9 +138,10 @@ def _why_unimportant(model: Model) -> str:
     return "On rows that were held out, the splits gained nothing."
 
 
-def _data(rows: Rows) -> dict[str, Any]:
+def _data(rows: Rows, n_searched: int) -> dict[str, Any]:
     """Facts about the rows that this report was made of."""
     counts = np.bincount(rows.labels, minlength=len(rows.classes)).tolist()
+    columns = () if rows.attributes is None else rows.attributes.columns
     return {
         "classes": [
             {"name": name, "rows": count} for name, count in zip(rows.classes, counts, strict=True)
@@ -131,6 +151,8 @@ def _data(rows: Rows) -> dict[str, Any]:
         "backwards": rows.backwards,
         "training_rows": _training_rows(rows),
         "unseen": {"attributes": rows.unseen.to_list(), "message": rows.unseen.message()},
+        "attributes": sum(each.is_used for each in columns),
+        "searched": n_searched,
         "missing": _missing(rows),
         "unreadable": rows.unreadable,
     }

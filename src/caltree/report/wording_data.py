@@ -153,6 +153,7 @@ def facts(data: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
             ],
         ),
         ("Training rows", [training_rows(data)]),
+        ("Attributes", [_attributes(found)]),
         ("Missing values", [_missing(data)]),
     ]
     new = [
@@ -170,6 +171,13 @@ def _orientation(data: Mapping[str, Any]) -> str:
         return "They rank a class backwards; see the top of the page."
     auc = by_name(data).get("auc")
     return "" if auc is None else f"They rank the right way round: AUC {auc['before']:.3f}."
+
+
+def _attributes(found: Mapping[str, Any]) -> str:
+    total, searched = found["attributes"], found["searched"]
+    if searched == total:
+        return f"{total}."
+    return f"{total}; regions were looked for among the {searched} that contribute most."
 
 
 def _missing(data: Mapping[str, Any]) -> str:
