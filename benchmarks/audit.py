@@ -2,7 +2,7 @@
 
     python benchmarks/audit.py level   # scores that are the truth: how often is anything claimed?
     python benchmarks/audit.py power   # a group that is off: how often is it detected, and named?
-    python benchmarks/audit.py speed   # 200,000 x 20 rows, beside the fit of a default tree
+    python benchmarks/audit.py speed   # 200,000 x 20 rows, beside the fit of a tree; reports
 
 Without a name, all three. `--repeats` sets the number of data sets of each kind; `--n-jobs` the
 processes. MCGrad's p-value is that of the worst of up to a thousand segments, without adjustment,
@@ -14,8 +14,11 @@ MCGrad's own rule, five standard deviations.
 from __future__ import annotations
 
 import argparse
+import math
 import time
 import warnings
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +27,7 @@ from joblib import Parallel, delayed
 from scipy.special import expit, softmax
 
 from caltree import CalibrationTree, audit
+from caltree.report import report
 
 ATTRIBUTES = 10
 SHARES = [(0.6, 0.3, 0.1), (0.35, 0.33, 0.32), (0.4, 0.3, 0.3), (0.5, 0.3, 0.2), (0.4, 0.3, 0.3)]
@@ -199,23 +203,48 @@ def run_power(repeats: int, n_jobs: int) -> None:
 
 
 def run_speed(repeats: int, n_jobs: int) -> None:
-    """Print the processor time of an audit and of a fit, of one thread each."""
+    """Print the processor time of an audit, a fit and a report, of one thread each."""
     del n_jobs
     random = np.random.default_rng(0)
     table = random.normal(size=(200_000, 20))
     odds = 1.5 * random.normal(size=len(table))
     labels = random.random(len(table)) < expit(odds + 0.5 * (table[:, 0] > 1.3))
-    seconds: dict[str, list[float]] = {"fit": [], "audit": []}
-    for _ in range(min(repeats, 2)):
-        for name in seconds:
+    known, new = slice(0, 100_000), slice(100_000, None)
+    tree = CalibrationTree().fit(table[known], labels[known], scores=expit(odds[known]))
+
+    def look(make: Callable[..., Any], rows: slice) -> Any:
+        return make(table[rows], labels[rows], expit(odds[rows]), by=[0, 1], n_jobs=1)
+
+    whole = slice(None)
+    seconds = fastest(
+        {
+            "fit": lambda: CalibrationTree(n_jobs=1).fit(table, labels, scores=expit(odds)),
+            "audit": lambda: look(audit, whole),
+            "audit of half": lambda: look(audit, new),
+            "report on half": lambda: look(partial(report, tree), new).to_html(),
+        },
+        min(repeats, 2),
+    )
+    ratio = seconds["audit"] / seconds["fit"]
+    print(
+        f"Speed, 200,000 x 20: fit {seconds['fit']:.1f} s, audit {seconds['audit']:.1f} s, "
+        f"{ratio:.2f} times"
+    )
+    print(
+        f"Speed, 100,000 x 20: audit {seconds['audit of half']:.1f} s, report, before and after, "
+        f"{seconds['report on half']:.1f} s"
+    )
+
+
+def fastest(calls: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
+    """The smallest processor times of some calls, made in turn."""
+    found = dict.fromkeys(calls, math.inf)
+    for _ in range(repeats):
+        for name, call in calls.items():
             start = time.process_time()
-            if name == "fit":
-                CalibrationTree(n_jobs=1).fit(table, labels, scores=expit(odds))
-            else:
-                audit(table, labels, expit(odds), by=[0, 1], n_jobs=1)
-            seconds[name].append(time.process_time() - start)
-    fit, whole = min(seconds["fit"]), min(seconds["audit"])
-    print(f"Speed, 200,000 x 20: fit {fit:.1f} s, audit {whole:.1f} s, {whole / fit:.2f} times")
+            call()
+            found[name] = min(found[name], time.process_time() - start)
+    return found
 
 
 def main(arguments: list[str] | None = None) -> None:
