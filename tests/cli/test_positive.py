@@ -88,7 +88,7 @@ def test_the_first_class(run, churn, name, options, reason):
     )
     assert run("report", "m.json", "train.csv", "--out", "r.html", "--quiet").exit_code == 0
     page = Path("r.html").read_text(encoding="utf-8")
-    assert "backwards" not in page and "Taken as probabilities of churn" in page
+    assert "The scores are backwards" not in page and "Taken as probabilities of churn" in page
     assert re.search(r"scores +\S+ \(probability of churn\)", run("show", "m.json").stdout)
 
 

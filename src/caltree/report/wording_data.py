@@ -170,7 +170,7 @@ def _orientation(data: Mapping[str, Any]) -> str:
     if data["data"]["backwards"]:
         return "They rank a class backwards; see the top of the page."
     auc = by_name(data).get("auc")
-    return "" if auc is None else f"They rank the right way round: AUC {auc['before']:.3f}."
+    return "" if auc is None else f"No class is ranked backwards: AUC {auc['before']:.3f}."
 
 
 def _attributes(found: Mapping[str, Any]) -> str:
