@@ -217,7 +217,9 @@ def test_the_data_are_described(monkeypatch, tmp_path):
     texts = {name: " ".join(said) for name, said in facts(data)}
     assert texts["Rows"] == "500\xa0rows"
     assert texts["Labels"] == f"no: {(y == 'no').sum()}, yes: {(y == 'yes').sum()}"
-    assert texts["Scores"].startswith("Taken as probabilities of yes. No class is ranked backwards: AUC")
+    assert texts["Scores"].startswith(
+        "Taken as probabilities of yes. No class is ranked backwards: AUC"
+    )
     assert "fitted to 1,000\xa0rows with caltree" in texts["Calibrator"]
     assert "stored 2023-11-14T22:13:20Z" in texts["Calibrator"]
     assert "none had the contents" in texts["Training rows"]
