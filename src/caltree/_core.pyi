@@ -280,3 +280,24 @@ def held_out_gains(
     shares: Floats,
     n_attributes: int,
 ) -> Floats: ...
+def fit_logitboost(
+    matrix: Floats,
+    n_categories: Indices,
+    labels: Labels,
+    n_classes: int,
+    n_iterations: int,
+    max_depth: int | None,
+) -> dict[str, Any]: ...
+def predict_logitboost(
+    matrix: Floats,
+    n_categories: Indices,
+    n_classes: int,
+    attribute: Indices,
+    category: Indices,
+    cut: Floats,
+    first_child: Indices,
+    n_children: Indices,
+    share: Floats,
+    value: Floats,
+    roots: Indices,
+) -> Floats: ...

@@ -9,11 +9,11 @@ from sklearn.tree import DecisionTreeRegressor
 
 from caltree.metrics import rmse
 from caltree.paper.learners import LogitBoost
-from caltree.paper.learners.logitboost import _working
-from caltree.paper.learners.splits import Presorted
-from caltree.paper.learners.stumps import fit_stump
-from caltree.paper.learners.trees import fit_tree
 
+from ..spec.learners.logitboost import working
+from ..spec.learners.splits import Presorted
+from ..spec.learners.stumps import fit_stump
+from ..spec.learners.trees import fit_tree
 from ..support.fixtures import OPEN, UCI, load, name_of
 
 STUMPS = [path for path in OPEN + UCI if "boosted_stumps" in name_of(path)]
@@ -53,13 +53,13 @@ def test_published_trees(path):
 def test_working_responses_and_weights():
     # 1/p and -1/(1-p), at most 3; (y - p) / z, here 0.3, 0.45 and 0.3, divided by their mean.
     truth = np.array([[1.0], [1.0], [0.0]])
-    responses, weights = _working(truth, np.array([[0.1], [0.5], [0.9]]))
+    responses, weights = working(truth, np.array([[0.1], [0.5], [0.9]]))
     np.testing.assert_allclose(responses[:, 0], [3.0, 2.0, -3.0])
     np.testing.assert_allclose(weights[:, 0], np.array([0.3, 0.25, 0.3]) / (0.85 / 3))
 
 
 def test_certainty_has_no_weight():
-    responses, weights = _working(np.eye(2), np.eye(2))
+    responses, weights = working(np.eye(2), np.eye(2))
     np.testing.assert_array_equal(responses, [[1, -1], [-1, 1]])
     np.testing.assert_array_equal(weights, 0)
 
@@ -135,7 +135,7 @@ def test_equal_attributes_are_used_in_their_order():
     X = np.column_stack([np.zeros(6), column, column, 3 * column])
     for base in ("stump", "tree"):
         model = LogitBoost(1, base=base).fit(X, [0, 1, 0, 1, 0, 1])
-        assert model.estimators_[0][0].attribute == 1
+        assert model._trees["attribute"][0] == 1
 
 
 def table_of_everything(seed: int, n_rows: int = 60) -> tuple[Presorted, np.ndarray, np.ndarray]:

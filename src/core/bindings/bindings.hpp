@@ -218,6 +218,7 @@ class Training {
 void bind_binning(nb::module_& m);
 void bind_boosted(nb::module_& m);
 void bind_histogram(nb::module_& m);
+void bind_learners(nb::module_& m);
 void bind_published(nb::module_& m);
 void bind_shrunken(nb::module_& m);
 void bind_tree(nb::module_& m);

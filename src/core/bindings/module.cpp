@@ -29,4 +29,5 @@ NB_MODULE(_core, m) {
     bind_binning(m);
     bind_boosted(m);
     bind_histogram(m);
+    bind_learners(m);
 }

@@ -60,6 +60,16 @@ struct CutSums {
     const double* variance;
 };
 
+// The weight of some rows and the sum of their weighted responses, or those of one row.
+struct alignas(16) Evidence {
+    double weight = 0.0;
+    double response = 0.0;
+
+    Evidence operator+(const Evidence& o) const {
+        return {weight + o.weight, response + o.response};
+    }
+};
+
 struct Kernels {
     const char* name;
 
@@ -128,6 +138,10 @@ struct Kernels {
     // What cuts of a node gain in deviance, times 2: penalised Newton steps on either side.
     void (*cut_gains)(CutSums left, double residual, double variance, double penalty, double* gains,
                       std::size_t n);
+
+    // Whether one of some cuts, given the evidence below each and that of all, lowers the squared
+    // error by that much or more, in units of the weight; n is a multiple of row_multiple.
+    bool (*any_cut_gains)(const Evidence* below, Evidence all, double gain, std::size_t n);
 };
 
 // The kernels for the machine at hand.

@@ -9,10 +9,12 @@
 #include "kernels/boosting.inl"
 //
 #include "kernels/evidence.inl"
+//
+#include "kernels/cuts.inl"
 
 static constexpr Kernels all_kernels(const char* name) {
     return {name,           add_line,      set_line,       add_centred,       highest,
             all_between,    softmax,       sigmoid,        logistic,          respond_to_all,
             respond_to_two, first_moments, second_moments, slopes_and_errors, squared_error,
-            add_to_bins,    cut_gains};
+            add_to_bins,    cut_gains,     any_cut_gains};
 }

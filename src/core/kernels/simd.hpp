@@ -22,6 +22,7 @@ inline void prefetch([[maybe_unused]] const void* address) {
 
 #if defined(__GNUC__)
 
+typedef double Pack2 __attribute__((vector_size(16)));
 typedef double Pack4 __attribute__((vector_size(32)));
 
 #else
@@ -45,6 +46,7 @@ struct Pack {
         return result;
     }
 };
+using Pack2 = Pack<2>;
 using Pack4 = Pack<4>;
 
 #endif

@@ -5,16 +5,11 @@ from __future__ import annotations
 from typing import Any, Literal, Self
 
 import numpy as np
-from scipy.special import softmax
 
+from ... import _core
 from ..._inputs.arrays import Floats
 from ..._inputs.parameters import check_choice, check_count
 from .base import Learner
-from .splits import Presorted
-from .stumps import Stump, fit_stump
-from .trees import Node, fit_tree
-
-_LARGEST_RESPONSE = 3.0
 
 
 class LogitBoost(Learner):
@@ -41,8 +36,6 @@ class LogitBoost(Learner):
         The number of attributes.
     feature_names_in_ : ndarray of str
         The names of the attributes, if `X` had names.
-    estimators_ : list of list
-        The stumps or trees of each iteration.
 
     Notes
     -----
@@ -80,57 +73,20 @@ class LogitBoost(Learner):
         """Boost regressions of a table of attributes with these labels."""
         n_estimators = check_count("n_estimators", self.n_estimators, 1)
         check_choice("base", self.base, ("stump", "tree"))
-        check_count("max_depth", self.max_depth, 1)
+        max_depth = check_count("max_depth", self.max_depth, 1)
         matrix, labels, _ = self._learn(X, y)
-        table = Presorted(np.asfortranarray(matrix), self._attributes.n_categories)
-        truth = np.eye(len(self.classes_))[labels]
-        F = np.zeros(truth.shape)
-        self.estimators_: list[list[Stump | Node]] = []
-        for _ in range(n_estimators):
-            responses, weights = _working(truth, softmax(F, axis=1))
-            fitted = [
-                self._regression(table, responses[:, j], weights[:, j])
-                for j in range(_n_regressions(len(self.classes_)))
-            ]
-            self.estimators_.append(fitted)
-            F += self._step(table.matrix, fitted)
+        self._trees = _core.fit_logitboost(
+            np.asfortranarray(matrix),
+            self._attributes.n_categories,
+            labels.astype(np.uint16),
+            len(self.classes_),
+            n_estimators,
+            None if self.base == "stump" else max_depth,
+        )
         return self
-
-    def _regression(self, table: Presorted, response: Floats, weight: Floats) -> Stump | Node:
-        if self.base == "stump":
-            return fit_stump(table, response, weight)
-        return fit_tree(table, response, weight, self.max_depth)
-
-    def _step(self, matrix: Floats, fitted: list[Stump | Node]) -> Floats:
-        """The increase of F in one iteration."""
-        values = np.column_stack([one.predict(matrix) for one in fitted])
-        if len(fitted) == 1:
-            values = np.column_stack([values, -values])
-        n_classes = values.shape[1]
-        centred = values - values.mean(axis=1, keepdims=True)
-        step: Floats = centred * ((n_classes - 1) / n_classes)
-        return step
 
     def predict_proba(self, X: Any) -> Floats:
         """The probabilities of the classes, one column a class in the order of `classes_`."""
-        matrix = np.asfortranarray(self._encode(X))
-        F = np.zeros((len(matrix), len(self.classes_)))
-        for fitted in self.estimators_:
-            F += self._step(matrix, fitted)
-        probabilities: Floats = softmax(F, axis=1)
-        return probabilities
-
-
-def _n_regressions(n_classes: int) -> int:
-    """Of two classes, one's working response is the other's with the sign changed."""
-    return 1 if n_classes == 2 else n_classes
-
-
-def _working(truth: Floats, probabilities: Floats) -> tuple[Floats, Floats]:
-    """Working responses, and weights of mean 1, of each row and class."""
-    with np.errstate(divide="ignore"):
-        responses = np.where(truth == 1, 1 / probabilities, -1 / (1 - probabilities))
-    responses = np.clip(responses, -_LARGEST_RESPONSE, _LARGEST_RESPONSE)
-    weights = (truth - probabilities) / responses
-    means = weights.mean(axis=0)
-    return responses, np.divide(weights, means, out=np.zeros_like(weights), where=means > 0)
+        return _core.predict_logitboost(
+            self._encode(X), self._attributes.n_categories, len(self.classes_), **self._trees
+        )

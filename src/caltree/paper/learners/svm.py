@@ -11,13 +11,15 @@ from sklearn.base import clone
 from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 
-from ..._inputs.arrays import Floats
+from ..._inputs.arrays import Floats, Mask
 from ..._inputs.attributes import Attributes
 from .base import Indices, Learner
 
 _POWERS = tuple(10.0**power for power in range(-2, 3))
 _LARGE = 5000  # rows beyond which the search uses less of them
 _FEWEST_ROWS = 20  # to search on, as long as there are that many
+_BLOCK = 512  # rows predicted at a time
+_CACHE = 2000  # megabytes of rows of the kernel at most, taken as needed
 
 
 class SVM(Learner):
@@ -82,6 +84,22 @@ class SVM(Learner):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Choose `C` and `gamma`, then fit the machines to all rows."""
+        inputs, labels = self._choose(X, y)
+        self._machines = _fit_machines(inputs, labels, len(self.classes_), self.C_, self.gamma_)
+        return self
+
+    def tune(self, X: Any, y: Any) -> Self:
+        """An unfitted copy with the `C` and `gamma` that a search on these rows chooses.
+
+        Machines that are trained on parts of the rows then give margins of one scale.
+        """
+        searched = clone(self)
+        searched._choose(X, y)
+        copy: Self = clone(self).set_params(C=searched.C_, gamma=searched.gamma_)
+        return copy
+
+    def _choose(self, X: Any, y: Any) -> tuple[Floats, Indices]:
+        """Set `C_` and `gamma_`; the inputs of the machines and the labels."""
         given = self._check_given()
         matrix, labels, _ = self._learn(X, y)
         n_classes = len(self.classes_)
@@ -95,17 +113,7 @@ class SVM(Learner):
             rows = _spread_over_classes(labels, fraction, check_random_state(self.random_state))
             given = _search(inputs[rows], labels[rows], n_classes)
         self.C_, self.gamma_ = given
-        self._machines = _fit_machines(inputs, labels, n_classes, self.C_, self.gamma_)
-        return self
-
-    def tune(self, X: Any, y: Any) -> Self:
-        """An unfitted copy with the `C` and `gamma` that a search on these rows chooses.
-
-        Machines that are trained on parts of the rows then give margins of one scale.
-        """
-        found = clone(self).fit(X, y)
-        copy: Self = clone(self).set_params(C=found.C_, gamma=found.gamma_)
-        return copy
+        return inputs, labels
 
     def decision_function(self, X: Any) -> Floats:
         """The margins.
@@ -182,33 +190,79 @@ def _search(inputs: Floats, labels: Indices, n_classes: int) -> tuple[float, flo
     """The C and gamma of the highest accuracy; the rows are sorted by class."""
     # Every other row is in the other half, so that both have each class's share.
     halves = np.arange(0, len(labels), 2), np.arange(1, len(labels), 2)
-    best, chosen = -1, (_POWERS[0], _POWERS[0])
-    for C in _POWERS:
-        for gamma in _POWERS:
-            right = 0
-            for train, test in (halves, halves[::-1]):
-                machines = _fit_machines(inputs[train], labels[train], n_classes, C, gamma)
-                predicted = _margins(machines, inputs[test]).argmax(axis=1)
-                right += int(np.count_nonzero(predicted == labels[test]))
-            if right > best:
-                best, chosen = right, (C, gamma)
-    return chosen
+    right = np.zeros((len(_POWERS), len(_POWERS)), dtype=np.intp)  # by C and gamma
+    for train, test in (halves, halves[::-1]):
+        for place, gamma in enumerate(_POWERS):
+            kernel = _kernel(inputs[train], inputs[train], gamma)
+            np.fill_diagonal(kernel, 1.0)
+            machines = [_fit_to_kernel(kernel, labels[train], n_classes, C) for C in _POWERS]
+            predicted = _predict(machines, inputs[train], inputs[test], gamma)
+            right[:, place] += np.count_nonzero(predicted == labels[test], axis=1)
+    best = int(right.argmax())  # the first of equals, C before gamma
+    return _POWERS[best // len(_POWERS)], _POWERS[best % len(_POWERS)]
+
+
+def _kernel(rows: Floats, others: Floats, gamma: float) -> Floats:
+    """The RBF kernel, in the memory of one matrix."""
+    kernel: Floats = rows @ others.T
+    kernel *= -2.0
+    kernel += np.square(rows).sum(axis=1)[:, np.newaxis]
+    kernel += np.square(others).sum(axis=1)
+    np.maximum(kernel, 0.0, out=kernel)  # squared distances, but for rounding
+    kernel *= -gamma
+    return np.exp(kernel, out=kernel)
+
+
+def _fit_to_kernel(
+    kernel: Floats, labels: Indices, n_classes: int, C: float
+) -> tuple[Floats, Floats]:
+    """The weights of all rows in the margins, one column a machine, and the intercepts.
+
+    The machines of all `C` and of all classes share a kernel, which is most of the work.
+    """
+    weights, intercepts = [], []
+    for belongs in _problems(labels, n_classes):
+        weight, intercept = np.zeros(len(labels)), 1.0 if belongs.all() else -1.0
+        if belongs.any() and not belongs.all():
+            machine = SVC(C=C, kernel="precomputed").fit(kernel, belongs)
+            weight[machine.support_] = machine.dual_coef_[0]
+            intercept = float(machine.intercept_[0])
+        weights.append(weight)
+        intercepts.append(intercept)
+    return np.column_stack(weights), np.array(intercepts)
+
+
+def _predict(
+    machines: list[tuple[Floats, Floats]], train: Floats, test: Floats, gamma: float
+) -> Indices:
+    """The predicted class of each row, one line for each set of machines."""
+    weights = np.hstack([weights for weights, _ in machines])
+    intercepts = np.concatenate([intercepts for _, intercepts in machines])
+    predicted = np.empty((len(machines), len(test)), dtype=np.intp)
+    for start in range(0, len(test), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        kernel = _kernel(test[block], train, gamma)
+        margins = (kernel @ weights + intercepts).reshape(len(kernel), len(machines), -1)
+        best = margins.argmax(axis=2) if margins.shape[2] > 1 else margins[:, :, 0] > 0
+        predicted[:, block] = best.T
+    return predicted
+
+
+def _problems(labels: Indices, n_classes: int) -> list[Mask]:
+    """Which rows belong to each class; of two classes the second does for both."""
+    return [labels == label for label in (range(n_classes) if n_classes > 2 else (1,))]
 
 
 def _fit_machines(
     inputs: Floats, labels: Indices, n_classes: int, C: float, gamma: float
 ) -> list[SVC | float]:
-    """One machine for two classes, one a class for more; a class that is all or none has a margin.
-
-    The halves of a search need not have rows of every class.
-    """
+    """One machine for two classes, one a class for more; all rows or none have a margin."""
     machines: list[SVC | float] = []
-    for label in range(n_classes) if n_classes > 2 else (1,):
-        belongs = labels == label
+    for belongs in _problems(labels, n_classes):
         if belongs.all() or not belongs.any():
             machines.append(1.0 if belongs.all() else -1.0)
         else:
-            machines.append(SVC(C=C, gamma=gamma).fit(inputs, belongs))
+            machines.append(SVC(C=C, gamma=gamma, cache_size=_CACHE).fit(inputs, belongs))
     return machines
 
 

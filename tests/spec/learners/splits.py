@@ -8,8 +8,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from ..._inputs.arrays import Floats, Mask
-from .base import Indices, sums
+from caltree._inputs.arrays import Floats, Mask
+
+Indices = npt.NDArray[np.intp]
 
 # Less weight than this, of a mean of 1 a row, is rounding error: a branch needs more.
 _LEAST_WEIGHT = 1e-6
@@ -153,11 +154,12 @@ def _cut(
     differ = (ranks[:, 1:] > ranks[:, :-1]) & (product > least)
     gains = np.square(response_below, out=response_below)[:, :-1]
     gains /= np.maximum(product, least, out=product)
-    gains *= differ
+    gains[~differ] = -np.inf
     places = gains.argmax(axis=1)
     attributes = table.numeric[block]
     possible = differ[columns, places]
-    found.gain[attributes] = np.where(possible, gains[columns, places] * known, -np.inf)
+    best = np.where(possible, gains[columns, places], 0.0)
+    found.gain[attributes] = np.where(possible, best * known, -np.inf)
     found.choice[attributes] = places
     found.weight[attributes] = known
     found.weighted[attributes] = known_response
@@ -200,3 +202,8 @@ def _sort_into_categories(
 def _ratio(above: Floats, below: Floats) -> Floats:
     """A fraction; 0 where there is nothing to divide by."""
     return np.divide(above, below, out=np.zeros_like(below), where=below > 0)
+
+
+def sums(codes: Indices, weights: Floats, n_codes: int) -> Floats:
+    """The sum of the weights of each code."""
+    return np.bincount(codes, weights, minlength=n_codes).astype(np.float64, copy=False)

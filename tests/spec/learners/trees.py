@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..._inputs.arrays import Floats
-from .base import Indices, sums
-from .splits import Part, Presorted, first_best, split_gains
+from caltree._inputs.arrays import Floats
+
+from .splits import Indices, Part, Presorted, first_best, split_gains, sums
 
 _LEAST_VARIANCE = 1e-3  # of the variance of all rows: a node needs more to be split
 _LEAST_GAIN = 1e-12

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._inputs.arrays import Floats, Mask
-from .base import Indices, sums
-from .splits import Gains, Presorted, first_best, split_gains
+from caltree._inputs.arrays import Floats, Mask
+
+from .splits import Gains, Indices, Presorted, first_best, split_gains, sums
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,147 @@
+// An encoded table, made ready for many regressions on it: each numeric attribute is sorted once.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "data/columns.hpp"
+#include "data/data.hpp"
+#include "tree/ways.hpp"
+
+namespace caltree {
+
+// A row in the order of a numeric attribute, and the rank of its value: equal for equal values.
+// An index of 16 bits does for most tables, and takes half the memory.
+template <class Index>
+struct Ranked {
+    Index row;
+    Index rank;
+};
+
+// Some rows, and the order of each numeric attribute over them.
+template <class Index>
+struct Part {
+    std::span<const Row> rows;              // ascending
+    const Ranked<Index>* ranked = nullptr;  // `rows.size()` places an attribute, of which
+    const std::size_t* known = nullptr;     // so many are taken: rows without a value are left out
+
+    std::span<const Ranked<Index>> order(std::size_t numeric) const {
+        return {ranked + numeric * rows.size(), known[numeric]};
+    }
+};
+
+template <class Index>
+class Presorted {
+  public:
+    // The table is borrowed. Numbers of categories are 0 for numeric attributes.
+    Presorted(const Table& table, std::span<const std::int32_t> n_categories)
+        : table_(table), rows_(table.n_rows) {
+        for (std::size_t a = 0; a < n_categories.size(); ++a) {
+            std::vector<std::size_t>& kind = n_categories[a] == 0 ? numeric_ : nominal_;
+            place_.push_back(kind.size());
+            kind.push_back(a);
+        }
+        for (std::size_t i = 0; i < rows_.size(); ++i) rows_[i] = static_cast<Row>(i);
+        ranked_.resize(numeric_.size() * table.n_rows);
+        changes_.resize(ranked_.size());
+        for (std::size_t k = 0; k < numeric_.size(); ++k) sort(k);
+        number_cells(n_categories);
+    }
+    Presorted(const Presorted&) = delete;
+    Presorted& operator=(const Presorted&) = delete;
+
+    std::size_t n_rows() const { return rows_.size(); }
+    std::size_t n_attributes() const { return numeric_.size() + nominal_.size(); }
+    std::span<const std::size_t> numeric() const { return numeric_; }
+    std::span<const std::size_t> nominal() const { return nominal_; }
+    // Whether an attribute is numeric, and its place among those of its kind.
+    bool is_numeric(std::size_t attribute) const {
+        const std::size_t place = place_[attribute];
+        return place < numeric_.size() && numeric_[place] == attribute;
+    }
+    std::size_t place(std::size_t attribute) const { return place_[attribute]; }
+
+    Part<Index> everything() const { return {rows_, ranked_.data(), known_.data()}; }
+    const Table& table() const { return table_; }
+    ColumnView column(std::size_t attribute) const { return table_.column(attribute); }
+
+    // By place of a numeric attribute's order: 1 where the next value is another one, or else 0.
+    std::span<const std::uint8_t> changes(std::size_t numeric) const {
+        return {changes_.data() + numeric * rows_.size(), known_[numeric]};
+    }
+
+    // The values of an attribute around one of its changes over a part.
+    std::array<double, 2> around(const Part<Index>& part, std::size_t attribute,
+                                 std::size_t change) const {
+        const std::span<const Ranked<Index>> order = part.order(place_[attribute]);
+        std::size_t i = 0;
+        while (order[i].rank == order[i + 1].rank || change-- > 0) ++i;
+        const ColumnView column = table_.column(attribute);
+        return {column[order[i].row], column[order[i + 1].row]};
+    }
+
+    // The cells of a row, one a nominal attribute. Those of an attribute stand side by side: one a
+    // category, and then one for missing values.
+    const std::uint32_t* cells(Row row) const { return cells_.data() + row * nominal_.size(); }
+    std::size_t n_cells() const { return first_cell_.back(); }
+    std::size_t first_cell(std::size_t nominal) const { return first_cell_[nominal]; }
+    std::size_t n_categories(std::size_t nominal) const {
+        return first_cell_[nominal + 1] - first_cell_[nominal] - 1;
+    }
+
+  private:
+    void sort(std::size_t k) {
+        const ColumnView column = table_.column(numeric_[k]);
+        keyed_.clear();
+        for (const Row row : rows_) {
+            // Adding zero turns -0 into +0: the two are one value.
+            if (!std::isnan(column[row])) {
+                keyed_.push_back({detail::sortable(column[row] + 0.0), row});
+            }
+        }
+        if (!keyed_.empty()) detail::radix_sort(keyed_, scratch_);
+        Ranked<Index>* to = ranked_.data() + k * rows_.size();
+        Index rank = 0;
+        for (std::size_t i = 0; i < keyed_.size(); ++i) {
+            if (i > 0 && keyed_[i].key != keyed_[i - 1].key) ++rank;
+            to[i] = {static_cast<Index>(keyed_[i].row), rank};
+        }
+        std::uint8_t* changes = changes_.data() + k * rows_.size();
+        for (std::size_t i = 0; i + 1 < keyed_.size(); ++i)
+            changes[i] = to[i].rank < to[i + 1].rank;
+        known_.push_back(keyed_.size());
+    }
+
+    void number_cells(std::span<const std::int32_t> n_categories) {
+        first_cell_.push_back(0);
+        for (const std::size_t a : nominal_) {
+            first_cell_.push_back(first_cell_.back() + static_cast<std::size_t>(n_categories[a]) +
+                                  1);
+        }
+        cells_.resize(rows_.size() * nominal_.size());
+        for (std::size_t k = 0; k < nominal_.size(); ++k) {
+            const ColumnView column = table_.column(nominal_[k]);
+            for (std::size_t i = 0; i < rows_.size(); ++i) {
+                const std::size_t missing = first_cell_[k + 1] - 1;
+                const std::size_t cell = std::isnan(column[i])
+                                             ? missing
+                                             : first_cell_[k] + static_cast<std::size_t>(column[i]);
+                cells_[i * nominal_.size() + k] = static_cast<std::uint32_t>(cell);
+            }
+        }
+    }
+
+    Table table_;
+    std::vector<Row> rows_;
+    std::vector<std::size_t> numeric_, nominal_, place_, known_, first_cell_;
+    std::vector<Ranked<Index>> ranked_;
+    std::vector<std::uint8_t> changes_;
+    std::vector<std::uint32_t> cells_;
+    std::vector<detail::Keyed> keyed_, scratch_;
+};
+
+}  // namespace caltree

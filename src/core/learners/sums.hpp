@@ -1,0 +1,120 @@
+// Sums of evidence along the orders of numeric attributes: several at a time, since each sum waits
+// for all its additions.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "kernels/kernels.hpp"
+#include "kernels/simd.hpp"
+#include "learners/presorted.hpp"
+
+namespace caltree {
+
+inline constexpr std::size_t sums_at_a_time = 4;
+
+// The cuts of an attribute: one behind each change of its value, with the evidence below it.
+struct Cuts {
+    Evidence* below = nullptr;  // room for all, and row_multiple more
+    std::size_t count = 0;
+    std::size_t n_known = 0;  // rows with a value
+    Evidence sum{};           // over these
+};
+
+using SomeCuts = std::array<Cuts, sums_at_a_time>;
+template <class Index>
+using SomeOrders = std::array<std::span<const Ranked<Index>>, sums_at_a_time>;
+
+namespace detail {
+
+inline Pack2 pack(const Evidence& from) {
+    Pack2 pack;
+    std::memcpy(&pack, &from, sizeof pack);
+    return pack;
+}
+
+inline void unpack(const Pack2& pack, Evidence& to) {
+    std::memcpy(static_cast<void*>(&to), &pack, sizeof pack);
+}
+
+// Goes on with the sums along one order from a place on.
+template <class Index>
+void add_up_rest(const Evidence* evidence, std::span<const Ranked<Index>> order, std::size_t i,
+                 Cuts& cuts) {
+    for (; i < order.size(); ++i) {
+        cuts.sum = cuts.sum + evidence[order[i].row];
+        cuts.below[cuts.count] = cuts.sum;
+        cuts.count += i + 1 < order.size() && order[i].rank < order[i + 1].rank;
+    }
+}
+
+}  // namespace detail
+
+// The evidence of one regression along the orders of several attributes.
+template <class Index>
+void add_up(const Evidence* evidence, const SomeOrders<Index>& orders, SomeCuts& cuts) {
+    std::size_t shortest = orders[0].size();
+    for (const auto& order : orders) shortest = std::min(shortest, order.size());
+    const auto [p, q, r, s] = orders;
+    Evidence* a = cuts[0].below;
+    Evidence* b = cuts[1].below;
+    Evidence* c = cuts[2].below;
+    Evidence* d = cuts[3].below;
+    Pack2 A{}, B{}, C{}, D{};
+    std::size_t i = 0;
+    const auto step = [&](const std::span<const Ranked<Index>>& order, Pack2& sum, Evidence*& to) {
+        sum = sum + detail::pack(evidence[order[i].row]);
+        detail::unpack(sum, *to);
+        to += order[i].rank < order[i + 1].rank;
+    };
+    for (; i + 1 < shortest; ++i) {
+        step(p, A, a);
+        step(q, B, b);
+        step(r, C, c);
+        step(s, D, d);
+    }
+    const std::array<const Evidence*, sums_at_a_time> ends{a, b, c, d};
+    const std::array<Pack2, sums_at_a_time> sums{A, B, C, D};
+    for (std::size_t j = 0; j < sums_at_a_time; ++j) {
+        cuts[j].count = static_cast<std::size_t>(ends[j] - cuts[j].below);
+        cuts[j].n_known = orders[j].size();
+        detail::unpack(sums[j], cuts[j].sum);
+        detail::add_up_rest(evidence, orders[j], i, cuts[j]);
+    }
+}
+
+// The evidence of several regressions, side by side in each row, along the order of one attribute.
+template <class Index>
+void add_up(const Evidence* evidence, std::span<const Ranked<Index>> order,
+            std::span<const std::uint8_t> changes, SomeCuts& cuts) {
+    Evidence* a = cuts[0].below;
+    Evidence* b = cuts[1].below;
+    Evidence* c = cuts[2].below;
+    Evidence* d = cuts[3].below;
+    Pack2 A{}, B{}, C{}, D{};
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        const Evidence* row = evidence + order[i].row * sums_at_a_time;
+        A = A + detail::pack(row[0]);
+        B = B + detail::pack(row[1]);
+        C = C + detail::pack(row[2]);
+        D = D + detail::pack(row[3]);
+        detail::unpack(A, a[count]);
+        detail::unpack(B, b[count]);
+        detail::unpack(C, c[count]);
+        detail::unpack(D, d[count]);
+        count += changes[i];
+    }
+    const std::array<Pack2, sums_at_a_time> sums{A, B, C, D};
+    for (std::size_t j = 0; j < sums_at_a_time; ++j) {
+        cuts[j].count = count;
+        cuts[j].n_known = order.size();
+        detail::unpack(sums[j], cuts[j].sum);
+    }
+}
+
+}  // namespace caltree

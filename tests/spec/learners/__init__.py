@@ -1,0 +1,1 @@
+"""LogitBoost of the paper in plain NumPy: the twin of src/core/learners."""
