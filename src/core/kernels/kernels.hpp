@@ -68,6 +68,9 @@ struct alignas(16) Evidence {
     Evidence operator+(const Evidence& o) const {
         return {weight + o.weight, response + o.response};
     }
+    Evidence operator-(const Evidence& o) const {
+        return {weight - o.weight, response - o.response};
+    }
 };
 
 struct Kernels {

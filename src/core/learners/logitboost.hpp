@@ -174,7 +174,7 @@ inline RegressionTrees fit_logitboost(const Table& table,
         return LogitBoost<Index>(sorted, labels, n_classes, max_depth).fit(n_iterations);
     };
     constexpr std::size_t few = std::size_t{1} << 16;
-    return table.n_rows <= few ? fit(std::uint16_t{}) : fit(std::uint32_t{});
+    return table.n_rows + table.n_columns <= few ? fit(std::uint16_t{}) : fit(std::uint32_t{});
 }
 
 // Probabilities of new rows: row-major, n_rows x n_classes.

@@ -1,11 +1,14 @@
 // An encoded table, made ready for many regressions on it: each numeric attribute is sorted once.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "data/columns.hpp"
@@ -15,6 +18,8 @@
 namespace caltree {
 
 // A row in the order of a numeric attribute, and the rank of its value: equal for equal values.
+// Where most rows have one value, a single place behind the rows of the table stands for all of
+// these: their evidence is what the others leave of the whole.
 // An index of 16 bits does for most tables, and takes half the memory.
 template <class Index>
 struct Ranked {
@@ -65,6 +70,17 @@ class Presorted {
     }
     std::size_t place(std::size_t attribute) const { return place_[attribute]; }
 
+    // Whether one place stands for the rows of the most frequent value, and which row it has.
+    bool has_common(std::size_t numeric) const { return !std::isnan(common_[numeric]); }
+    std::size_t common_row(std::size_t numeric) const { return rows_.size() + numeric; }
+    Index common_rank(std::size_t numeric) const { return common_rank_[numeric]; }
+    std::size_t n_places() const { return rows_.size() + numeric_.size(); }
+
+    // Whether all rows of a part have a value.
+    bool all_known(const Part<Index>& part, std::size_t numeric) const {
+        return has_common(numeric) || part.known[numeric] == part.rows.size();
+    }
+
     Part<Index> everything() const { return {rows_, ranked_.data(), known_.data()}; }
     const Table& table() const { return table_; }
     ColumnView column(std::size_t attribute) const { return table_.column(attribute); }
@@ -81,7 +97,10 @@ class Presorted {
         std::size_t i = 0;
         while (order[i].rank == order[i + 1].rank || change-- > 0) ++i;
         const ColumnView column = table_.column(attribute);
-        return {column[order[i].row], column[order[i + 1].row]};
+        const auto value = [&](std::size_t row) {
+            return row < rows_.size() ? column[row] : common_[place_[attribute]];
+        };
+        return {value(order[i].row), value(order[i + 1].row)};
     }
 
     // The cells of a row, one a nominal attribute. Those of an attribute stand side by side: one a
@@ -104,16 +123,33 @@ class Presorted {
             }
         }
         if (!keyed_.empty()) detail::radix_sort(keyed_, scratch_);
+        const auto [first, last] = common_values();
+        common_.push_back(last > first ? detail::from_sortable(keyed_[first].key) : no_value);
         Ranked<Index>* to = ranked_.data() + k * rows_.size();
+        common_rank_.push_back(0);
+        std::size_t n = 0;
         Index rank = 0;
         for (std::size_t i = 0; i < keyed_.size(); ++i) {
             if (i > 0 && keyed_[i].key != keyed_[i - 1].key) ++rank;
-            to[i] = {static_cast<Index>(keyed_[i].row), rank};
+            if (i == first) common_rank_.back() = rank;
+            if (i > first && i < last) continue;
+            const std::size_t row = i == first && last > first ? common_row(k) : keyed_[i].row;
+            to[n++] = {static_cast<Index>(row), rank};
         }
         std::uint8_t* changes = changes_.data() + k * rows_.size();
-        for (std::size_t i = 0; i + 1 < keyed_.size(); ++i)
-            changes[i] = to[i].rank < to[i + 1].rank;
-        known_.push_back(keyed_.size());
+        for (std::size_t i = 0; i + 1 < n; ++i) changes[i] = to[i].rank < to[i + 1].rank;
+        known_.push_back(n);
+    }
+
+    // The places of the value that more than half of all rows have; none if values are missing.
+    std::pair<std::size_t, std::size_t> common_values() const {
+        if (keyed_.size() < rows_.size() || keyed_.empty()) return {0, 0};
+        // If there is one, it is in the middle.
+        const std::uint64_t key = keyed_[keyed_.size() / 2].key;
+        const auto found = std::ranges::equal_range(keyed_, key, {}, &detail::Keyed::key);
+        if (2 * found.size() <= keyed_.size()) return {0, 0};
+        const auto first = static_cast<std::size_t>(found.begin() - keyed_.begin());
+        return {first, first + found.size()};
     }
 
     void number_cells(std::span<const std::int32_t> n_categories) {
@@ -135,8 +171,12 @@ class Presorted {
         }
     }
 
+    static constexpr double no_value = std::numeric_limits<double>::quiet_NaN();
+
     Table table_;
     std::vector<Row> rows_;
+    std::vector<double> common_;  // the most frequent values, or none
+    std::vector<Index> common_rank_;
     std::vector<std::size_t> numeric_, nominal_, place_, known_, first_cell_;
     std::vector<Ranked<Index>> ranked_;
     std::vector<std::uint8_t> changes_;

@@ -30,8 +30,7 @@ class SplitSearch {
     SplitSearch(std::size_t n_attributes, bool stumps) : stumps_(stumps), splits_(n_attributes) {}
 
     // `total`: the weight of all rows.
-    void start(std::size_t n_rows, double total) {
-        n_rows_ = n_rows;
+    void start(double total) {
         total_ = total;
         highest_ = 0.0;
         std::fill(splits_.begin(), splits_.end(), Split{});
@@ -39,7 +38,7 @@ class SplitSearch {
 
     void cut(std::size_t attribute, const Cuts& cuts) {
         if (cuts.count == 0) return;
-        const Known known = known_part(cuts.sum, cuts.n_known == n_rows_);
+        const Known known = known_part(cuts.sum, cuts.all_known);
         const Split found = best_cut(cuts, lowest_of_use(known) / cuts.sum.weight);
         if (found.is_possible()) {
             note(attribute, found.gain * cuts.sum.weight, found.choice, known);
@@ -155,7 +154,6 @@ class SplitSearch {
     }
 
     bool stumps_;
-    std::size_t n_rows_ = 0;
     double total_ = 0.0;
     double highest_ = 0.0;  // of the gains so far
     std::vector<Split> splits_;

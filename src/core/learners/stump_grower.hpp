@@ -25,7 +25,9 @@ class StumpGrower {
     // Appends a stump for each regression, and says what it predicts for each row of the table.
     void grow(std::span<const Regression> given, RegressionTrees& trees) {
         regressed_.resize(given.size());
-        for (std::size_t j = 0; j < given.size(); ++j) centre(given[j], regressed_[j]);
+        for (std::size_t j = 0; j < given.size(); ++j) {
+            centre(given[j], table_.n_places(), regressed_[j]);
+        }
         splitter_.find_best(regressed_);
         for (std::size_t j = 0; j < given.size(); ++j) {
             const std::size_t root = trees.add_tree(regressed_[j].mean);

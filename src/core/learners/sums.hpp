@@ -21,8 +21,8 @@ inline constexpr std::size_t sums_at_a_time = 4;
 struct Cuts {
     Evidence* below = nullptr;  // room for all, and row_multiple more
     std::size_t count = 0;
-    std::size_t n_known = 0;  // rows with a value
-    Evidence sum{};           // over these
+    bool all_known = true;  // whether all rows have a value
+    Evidence sum{};         // over those that have one
 };
 
 using SomeCuts = std::array<Cuts, sums_at_a_time>;
@@ -45,11 +45,16 @@ inline void unpack(const Pack2& pack, Evidence& to) {
 template <class Index>
 void add_up_rest(const Evidence* evidence, std::span<const Ranked<Index>> order, std::size_t i,
                  Cuts& cuts) {
-    for (; i < order.size(); ++i) {
-        cuts.sum = cuts.sum + evidence[order[i].row];
-        cuts.below[cuts.count] = cuts.sum;
-        cuts.count += i + 1 < order.size() && order[i].rank < order[i + 1].rank;
+    Pack2 sum = pack(cuts.sum);
+    Evidence* to = cuts.below + cuts.count;
+    for (; i + 1 < order.size(); ++i) {
+        sum = sum + pack(evidence[order[i].row]);
+        unpack(sum, *to);
+        to += order[i].rank < order[i + 1].rank;
     }
+    if (i < order.size()) sum = sum + pack(evidence[order[i].row]);
+    cuts.count = static_cast<std::size_t>(to - cuts.below);
+    unpack(sum, cuts.sum);
 }
 
 }  // namespace detail
@@ -81,7 +86,6 @@ void add_up(const Evidence* evidence, const SomeOrders<Index>& orders, SomeCuts&
     const std::array<Pack2, sums_at_a_time> sums{A, B, C, D};
     for (std::size_t j = 0; j < sums_at_a_time; ++j) {
         cuts[j].count = static_cast<std::size_t>(ends[j] - cuts[j].below);
-        cuts[j].n_known = orders[j].size();
         detail::unpack(sums[j], cuts[j].sum);
         detail::add_up_rest(evidence, orders[j], i, cuts[j]);
     }
@@ -112,7 +116,6 @@ void add_up(const Evidence* evidence, std::span<const Ranked<Index>> order,
     const std::array<Pack2, sums_at_a_time> sums{A, B, C, D};
     for (std::size_t j = 0; j < sums_at_a_time; ++j) {
         cuts[j].count = count;
-        cuts[j].n_known = order.size();
         detail::unpack(sums[j], cuts[j].sum);
     }
 }

@@ -23,15 +23,17 @@ class TreeGrower {
         : table_(table),
           max_depth_(max_depth),
           splitter_(table, false),
-          evidence_(table.n_rows()),
-          branch_(table.n_rows()),
+          evidence_(table.n_places()),
+          branch_(table.n_places(), -1),  // that of common values stays
           is_dealt_(table.n_rows()) {}
 
     // Appends a tree for each regression, and says what it predicts for each row of the table.
     void grow(std::span<const Regression> given, RegressionTrees& trees) {
         trees_ = &trees;
         regressed_.resize(given.size());
-        for (std::size_t j = 0; j < given.size(); ++j) centre(given[j], regressed_[j]);
+        for (std::size_t j = 0; j < given.size(); ++j) {
+            centre(given[j], table_.n_places(), regressed_[j]);
+        }
         splitter_.find_best(regressed_);
         for (std::size_t j = 0; j < given.size(); ++j) grow(given[j], regressed_[j]);
     }
@@ -39,6 +41,7 @@ class TreeGrower {
   private:
     static constexpr double least_variance = 1e-3;  // of that of all rows: a node needs more
     static constexpr double least_gain = 1e-12;
+    static constexpr std::size_t spare = 2;
 
     struct Moments {
         double total = 0.0, first = 0.0, second = 0.0;
@@ -136,7 +139,7 @@ class TreeGrower {
             const double middle = 0.5 * low + 0.5 * high;
             trees_->cut[node] = middle > low ? middle : high;  // there may be none between the two
         }
-        if (numeric && part.known[place] == part.rows.size()) {
+        if (numeric && table_.all_known(part, place)) {
             add_two_branches(node, part.rows, weight, children);
         } else {
             add_branches(node, part.rows, weight, children);
@@ -235,9 +238,9 @@ class TreeGrower {
             end = children.begin[c] + (children.grows[c] != 0 ? end + n_missing_ : 0);
         }
         const std::size_t n_numeric = table_.numeric().size();
-        // A child has a place more than it needs, since the faster ways below write one too many.
-        children.rows.resize(children.begin[count] + count);
-        children.ranked.resize(children.begin[count] * n_numeric + count);
+        // A child has places more than it needs, since the faster ways below write too many.
+        children.rows.resize(children.begin[count] + spare * count);
+        children.ranked.resize(children.begin[count] * n_numeric + spare * count);
         children.known.resize(count * n_numeric);
         to_rows_.clear();
         for (std::size_t c = 0; c < count; ++c) {
@@ -254,6 +257,22 @@ class TreeGrower {
             } else {
                 divide(part.order(k), k, children);
             }
+            if (table_.has_common(k)) drop_common(k, children);
+        }
+    }
+
+    // A child without a row of the common value has no place for it.
+    void drop_common(std::size_t k, Children& children) {
+        for (std::size_t c = 0; c < children.count(); ++c) {
+            std::size_t& known = children.known[c * table_.numeric().size() + k];
+            if (children.grows[c] == 0 || known <= children.size(c)) continue;
+            Ranked<Index>* order = place(children, c, k);
+            known =
+                static_cast<std::size_t>(std::remove_if(order, order + known,
+                                                        [&](const Ranked<Index>& one) {
+                                                            return one.row == table_.common_row(k);
+                                                        }) -
+                                         order);
         }
     }
 
@@ -268,8 +287,8 @@ class TreeGrower {
     }
 
     Ranked<Index>* place(Children& children, std::size_t child, std::size_t k) const {
-        return children.ranked.data() + children.begin[child] * table_.numeric().size() + child +
-               k * children.size(child);
+        return children.ranked.data() + children.begin[child] * table_.numeric().size() +
+               spare * child + k * children.size(child);
     }
 
     void divide(std::span<const Ranked<Index>> order, std::size_t k, Children& children) {
@@ -285,19 +304,37 @@ class TreeGrower {
     }
 
     // Writes each to both and moves on in one of them, which takes no guess of the processor's.
+    // Common values belong to both.
     void divide_in_two(std::span<const Ranked<Index>> order, std::size_t k, Children& children) {
         Ranked<Index>* low = place(children, 0, k);
         Ranked<Index>* high = place(children, 1, k);
         const std::int32_t* branch = branch_.data();
-        std::size_t n_high = 0;
-        for (std::size_t i = 0; i < order.size(); ++i) {
-            const Ranked<Index> one = order[i];
-            low[i - n_high] = one;
-            high[n_high] = one;
-            n_high += static_cast<std::size_t>(branch[one.row]);
+        std::size_t n_both = 0, n_high = 0;
+        const auto divide = [&](std::size_t begin, std::size_t end) {
+            for (std::size_t i = begin; i < end; ++i) {
+                const Ranked<Index> one = order[i];
+                low[i + n_both - n_high] = one;
+                high[n_high] = one;
+                n_high += static_cast<std::size_t>(branch[one.row]);
+            }
+        };
+        const std::size_t common = table_.has_common(k) ? place_of_common(order, k) : order.size();
+        divide(0, common);
+        if (common < order.size()) {
+            low[common - n_high] = order[common];
+            high[n_high++] = order[common];
+            n_both = 1;
+            divide(common + 1, order.size());
         }
-        children.known[k] = order.size() - n_high;
+        children.known[k] = order.size() + n_both - n_high;
         children.known[table_.numeric().size() + k] = n_high;
+    }
+
+    std::size_t place_of_common(std::span<const Ranked<Index>> order, std::size_t k) const {
+        const auto found =
+            std::ranges::lower_bound(order, table_.common_rank(k), {}, &Ranked<Index>::rank);
+        const auto place = static_cast<std::size_t>(found - order.begin());
+        return found != order.end() && found->row == table_.common_row(k) ? place : order.size();
     }
 
     // The same, if one child grows.
@@ -309,7 +346,7 @@ class TreeGrower {
         std::size_t count = 0;
         for (const Ranked<Index> one : order) {
             to[count] = one;
-            count += branch[one.row] == child;
+            count += branch[one.row] == child || branch[one.row] < 0;
         }
         children.known[c * table_.numeric().size() + k] = count;
     }
