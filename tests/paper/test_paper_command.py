@@ -281,6 +281,21 @@ def test_pooled_tables(paper, results):
     assert "| vote | 2 | 0.205 |" in shown
 
 
+def test_the_cost_is_printed_alone(paper, results):
+    shown = paper("cost").stdout
+    assert shown.startswith("**Cost in sum**")
+    assert "**Cost of all data sets**" in shown and "Table 1" not in shown
+    some = paper("cost", "--datasets", "vote").stdout
+    assert [row for row in some.splitlines() if row.startswith("| everything |  |")] != [
+        row for row in shown.splitlines() if row.startswith("| everything |  |")
+    ]
+
+
+def test_first_folds_alone(paper, data):
+    given = [*RUN, "--datasets", "sick", "--data-dir", data, "--first-folds", "1"]
+    assert "1 of 1 folds" in paper(*given).stderr
+
+
 def test_tables_are_written_in_three_forms(paper, results):
     printed = paper("tables", "--output", "out/tables").stdout
     folder = Path("out/tables")

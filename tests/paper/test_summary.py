@@ -269,8 +269,8 @@ def test_what_was_not_measured_is_estimated_in_proportion_to_its_size(store):
 
     def squares(size):
         if size.classes == 2:
-            return size.rows**2 * 19.5
-        return size.rows**2 * size.classes * (7.5 if size.rows <= 5000 else 7.125)
+            return size.rows**2 * 8.5
+        return size.rows**2 * size.classes * (6.1 if size.rows <= 5000 else 6.025)
 
     both = squares(sizes["vote"]) + squares(sizes["sick"])
     others = 108.0 / both * total(squares, ("vote", "sick")) / 36
@@ -281,6 +281,15 @@ def test_what_was_not_measured_is_estimated_in_proportion_to_its_size(store):
         [svm, "training", 2, known(3.0), known(others), known(others + 3.0)],
         ["everything", "", None, known(3.1), known(rest + others), known(rest + others + 3.1)],
     ]
+
+
+def test_the_cost_of_some_data_sets(store):
+    for name, seconds in (("vote", 36.0), ("sick", 72.0)):
+        store.add(Cell(name, "naive_bayes", 0, 0), {}, {"naive_bayes": seconds})
+    *_, everything = cost_of_all(store, ["vote"]).rows
+    assert everything[3:] == [pytest.approx(1.0), 0.0, pytest.approx(1.0)]
+    [nb, _] = cost_of_all(store, ["vote", "yeast"]).rows
+    assert nb[2] == 1 and nb[4] > 0
 
 
 @pytest.mark.parametrize("learner", published.LEARNERS)

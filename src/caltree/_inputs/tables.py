@@ -58,7 +58,12 @@ class Table:
 
 
 def read_table(X: Any, argument: str) -> Table:
-    """Read any table; `argument` is the caller's name of it, for messages."""
+    """Read any table; `argument` is the caller's name of it, for messages.
+
+    A table that was read already is returned as it is.
+    """
+    if isinstance(X, Table):
+        return X
     if isinstance(X, np.ma.MaskedArray):
         raise TypeError(f"{argument} is a masked array; use {argument}.filled(np.nan)")
     if isinstance(X, np.ndarray):

@@ -72,6 +72,12 @@ _store_option = click.option(
 )
 @click.option("--runs", type=click.IntRange(1), default=10, show_default=True)
 @click.option("--folds", type=click.IntRange(2), default=10, show_default=True)
+@click.option(
+    "--first-folds",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Only the first N folds of each run, to see what all would cost.",
+)
 @click.option("--seed", type=int, default=1, show_default=True)
 @click.option("--jobs", type=int, default=1, show_default=True, help="Folds at a time.")
 @click.option("--scheduler", help="Address of a Dask scheduler, whose workers do the work.")
@@ -98,7 +104,7 @@ def run(
         datasets=_choice("--datasets", datasets, NAMES, {"small": SMALL}),
         learners=_choice("--learners", learners, tuple(LEARNERS)),
         calibrators=_choice("--calibrators", calibrators, tuple(CALIBRATORS)),
-        **{name: options[name] for name in ("runs", "folds", "seed", "data_dir")},
+        **{name: options[name] for name in ("runs", "folds", "first_folds", "seed", "data_dir")},
     )
     with _one_line_errors():
         check_available(plan.datasets, plan.data_dir)
@@ -183,6 +189,27 @@ def _write_tables(tables: dict[str, Table], folder: Path) -> None:
             write_atomically(folder / f"{name}.{ending}", make(table).encode())
     everything = "\n".join(map(render.markdown, tables.values()))
     write_atomically(folder / "tables.md", everything.encode())
+
+
+@paper.command(epilog=ABOUT_NAMES)
+@names_option("--datasets", "Data sets of the whole experiment, or 'all'.", default=["all"])
+@_store_option
+def cost(path: Path, datasets: tuple[str, ...]) -> None:
+    """Print what the experiments cost: as measured, and estimated where nothing was.
+
+    One fold of each data set is enough: `caltree paper run --datasets all --runs 1
+    --first-folds 1`.
+    """
+    from . import render
+    from .cost import cost_of_all, cost_summary
+    from .datasets import NAMES
+    from .store import Store
+
+    chosen = _choice("--datasets", datasets, NAMES)
+    with _one_line_errors():
+        store = Store(path)
+        for table in (cost_summary(store), cost_of_all(store, chosen)):
+            click.echo(render.markdown(table))
 
 
 @paper.command()

@@ -28,6 +28,8 @@ class Plan:
     folds: int = 10
     seed: int = 1
     data_dir: str | None = None
+    first_folds: int | None = None
+    """The number of folds of each run that are carried out, if not all."""
 
     def cells(self) -> list[Cell]:
         """Every fold; all data sets and learners before the next run."""
@@ -36,7 +38,7 @@ class Plan:
             for run in range(self.runs)
             for dataset in self.datasets
             for learner in self.learners
-            for fold in range(self.folds)
+            for fold in range(min(self.folds, self.first_folds or self.folds))
         ]
 
     def settings(self) -> dict[str, str]:

@@ -27,7 +27,8 @@ class Learner(ClassifierMixin, BaseEstimator):
 
     def _learn(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Floats, Indices, Floats]:
         """The encoded rows of positive weight, their class indices and their weights."""
-        n_rows = read_table(X, "X").shape[0]
+        table = read_table(X, "X")
+        n_rows = table.shape[0]
         weights = check_weights(sample_weight, n_rows)
         keep = None if weights is None or weights.all() else weights > 0
         if weights is None:
@@ -35,7 +36,7 @@ class Learner(ClassifierMixin, BaseEstimator):
         if keep is not None:
             weights = weights[keep]
         classes, labels = check_labels(y, n_rows, keep)
-        known, matrix = attributes.learn(X, keep=keep, sample_weight=weights)
+        known, matrix = attributes.learn(table, keep=keep, sample_weight=weights)
         self._attributes, self.classes_ = known, classes
         self.n_features_in_ = len(known.columns)
         if known.names is not None:
