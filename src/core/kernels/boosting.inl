@@ -93,11 +93,11 @@ static void sum_weights(const double* CALTREE_RESTRICT w, std::size_t m, std::si
     }
 }
 
-template <bool exact>
+template <bool exact, bool eights = false>
 static bool respond_by_softmax(const double* CALTREE_RESTRICT F, ClassList classes,
                                BoostedRows rows, double* CALTREE_RESTRICT p, Responses to,
                                std::size_t n) {
-    const bool tame = softmax_of<exact, boosting_rows>(F, classes, rows.stride, p, n);
+    const bool tame = softmax_of<exact, boosting_rows, eights>(F, classes, rows.stride, p, n);
     for (std::size_t k = 0; k < classes.count; ++k) {
         const auto label = static_cast<double>(classes.index[k]);
         respond_to<!exact>(p + k * boosting_rows, rows.labels, label, rows.weights,
@@ -111,6 +111,11 @@ static bool respond_to_all(const double* CALTREE_RESTRICT F, ClassList classes, 
                            bool exact, double* CALTREE_RESTRICT p, Responses to, std::size_t n) {
     return (exact ? respond_by_softmax<true> : respond_by_softmax<false>)(F, classes, rows, p, to,
                                                                           n);
+}
+
+static void respond_in_eights(const double* CALTREE_RESTRICT F, ClassList classes, BoostedRows rows,
+                              double* CALTREE_RESTRICT p, Responses to, std::size_t n) {
+    respond_by_softmax<true, true>(F, classes, rows, p, to, n);
 }
 
 // Of the second of two classes, or else the first.

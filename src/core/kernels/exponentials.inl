@@ -84,7 +84,8 @@ static bool all_above(const double* CALTREE_RESTRICT x, double low, std::size_t 
 }
 
 // exp(F - the largest F) of some classes, their total, and of each row the lowest such difference.
-template <bool tame, std::size_t p_stride>
+// If `eights`, the total is added up as NumPy adds up rows.
+template <bool tame, std::size_t p_stride, bool eights>
 static void exponentials(const double* CALTREE_RESTRICT F, ClassList classes, std::size_t F_stride,
                          double* CALTREE_RESTRICT p, double* CALTREE_RESTRICT total,
                          double* CALTREE_RESTRICT lowest, std::size_t n) {
@@ -102,18 +103,20 @@ static void exponentials(const double* CALTREE_RESTRICT F, ClassList classes, st
             total[i] += pk[i];
         }
     }
+    if (!eights || classes.count < 8) return;
+    for (std::size_t i = 0; i < n; ++i) total[i] = sum_in_eights(p + i, p_stride, classes.count);
 }
 
 // Returns whether all exponentials are tame. If not, and if `exact`, all is done anew without that.
-template <bool exact, std::size_t p_stride>
+template <bool exact, std::size_t p_stride, bool eights = false>
 static bool softmax_of(const double* CALTREE_RESTRICT F, ClassList classes, std::size_t F_stride,
                        double* CALTREE_RESTRICT p, std::size_t n) {
     n = whole_vectors(n);
     double total[p_stride], lowest[p_stride], per_total[p_stride];
-    exponentials<true, p_stride>(F, classes, F_stride, p, total, lowest, n);
+    exponentials<true, p_stride, eights>(F, classes, F_stride, p, total, lowest, n);
     const bool tame = all_above(lowest, tame_exponent, n);
     if (exact && !tame) {
-        exponentials<false, p_stride>(F, classes, F_stride, p, total, lowest, n);
+        exponentials<false, p_stride, eights>(F, classes, F_stride, p, total, lowest, n);
         for (std::size_t k = 0; k < classes.count; ++k) {
             double* pk = p + k * p_stride;
             for (std::size_t i = 0; i < n; ++i) pk[i] /= total[i];

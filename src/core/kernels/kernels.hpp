@@ -28,6 +28,20 @@ inline constexpr double largest_response = 3.0;
 // response, so that sums of weights and of responses are sums like all others.
 inline std::size_t padded(std::size_t n_scores) { return (n_scores + 2 + 3) / 4 * 4; }
 
+// A sum as NumPy makes it of a short row: if there are eight numbers or more, in eight sums.
+inline double sum_in_eights(const double* first, std::size_t stride, std::size_t n) {
+    const std::size_t whole = n / 8 * 8;
+    double total = 0.0;
+    if (whole > 0) {
+        double sum[8];
+        for (std::size_t k = 0; k < 8; ++k) sum[k] = first[k * stride];
+        for (std::size_t k = 8; k < whole; ++k) sum[k % 8] += first[k * stride];
+        total = ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+    }
+    for (std::size_t k = whole; k < n; ++k) total += first[k * stride];
+    return total;
+}
+
 // The scores of a block of rows.
 struct ScoreRows {
     const double* first;
@@ -111,6 +125,10 @@ struct Kernels {
     // numbers there are. Unless `exact`, others are held at the smallest tame one.
     bool (*respond_to_all)(const double* F, ClassList classes, BoostedRows rows, bool exact,
                            double* p, Responses to, std::size_t n);
+
+    // The same, exact, by a softmax whose total is a sum in eights.
+    void (*respond_in_eights)(const double* F, ClassList classes, BoostedRows rows, double* p,
+                              Responses to, std::size_t n);
 
     // Those of one of two classes, by d = F_1 - F_0.
     bool (*respond_to_two)(const double* d, std::size_t label, BoostedRows rows, bool exact,

@@ -44,12 +44,10 @@ class ClassScores {
             return;
         }
         const auto m = static_cast<double>(n_classes_);
-        mean_.assign(stride_, 0.0);
-        for (std::size_t j = 0; j < n_classes_; ++j) {
-            const double* column = values + j * stride_;
-            for (std::size_t i = 0; i < n_rows_; ++i) mean_[i] += column[i];
+        mean_.resize(stride_);
+        for (std::size_t i = 0; i < n_rows_; ++i) {
+            mean_[i] = sum_in_eights(values + i, stride_, n_classes_) / m;
         }
-        for (double& mean : mean_) mean /= m;
         for (std::size_t j = 0; j < n_classes_; ++j) {
             const double* column = values + j * stride_;
             double* F = F_.data() + j * stride_;
@@ -138,8 +136,8 @@ class LogitBoost {
             if (n_classes_ == 2) {
                 kernels().respond_to_two(scores_.from(begin), 0, rows, true, to, count);
             } else {
-                kernels().respond_to_all(scores_.from(begin), scores_.classes(), rows, true,
-                                         p_.data(), to, count);
+                kernels().respond_in_eights(scores_.from(begin), scores_.classes(), rows, p_.data(),
+                                            to, count);
             }
         }
         stop_check_.count(weights_.size());
