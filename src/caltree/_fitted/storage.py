@@ -19,10 +19,11 @@ import numpy.typing as npt
 from .files import write_atomically
 from .fingerprint import Fingerprint
 from .made import Made
+from .spread import Spread
 
 _PACKAGE = "caltree."
 _VERSION = 1
-_KEYS = {"format", "version", "made", "params", "classes", "fingerprint"}
+_KEYS = {"format", "version", "made", "params", "classes", "fingerprint", "spread"}
 # What the command adds, for itself: which columns of the training file were what.
 _COLUMNS = "columns"
 # Classes whose lengths differ so much that an array of strings would need more are objects.
@@ -40,6 +41,8 @@ class StoredCalibrator:
     params: dict[str, Any]
     classes: npt.NDArray[Any]
     fingerprint: Fingerprint
+    spread: Spread | None
+    """None unless intervals were asked for."""
     state: dict[str, Any]
     """Everything that was fitted, as plain values."""
 
@@ -54,6 +57,7 @@ class StoredCalibrator:
             "params": {name: _plain(value) for name, value in params if _is_plain(value)},
             "classes": _plain_classes(self.classes),
             "fingerprint": self.fingerprint.to_dict(),
+            "spread": None if self.spread is None else self.spread.to_dict(),
             **self.state,
         }
 
@@ -75,6 +79,7 @@ class StoredCalibrator:
             params=_read_params(param_names, stored["params"]),
             classes=_read_classes(stored["classes"]),
             fingerprint=Fingerprint.from_dict(stored["fingerprint"]),
+            spread=None if stored["spread"] is None else Spread.from_dict(stored["spread"]),
             state={key: v for key, v in stored.items() if key not in {*_KEYS, _COLUMNS}},
         )
 

@@ -127,6 +127,14 @@ def check_share(name: str, value: Any) -> None:
         )
 
 
+def check_confidence(value: Any) -> None:
+    """Refuse anything but a share between 0 and 1."""
+    if not 0.0 < _as_float(value) < 1.0:
+        raise ValueError(
+            f"confidence must be a number between 0 and 1, such as 0.95, got {reprlib.repr(value)}"
+        )
+
+
 def is_cv(value: Any) -> TypeGuard[Literal["cv"]]:
     """Whether a parameter is left to cross-validation."""
     return isinstance(value, str) and value == "cv"
