@@ -18,7 +18,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import logit, ndtri
 from sklearn.base import clone
 
@@ -174,7 +173,8 @@ class _Refits:
         return clone(self.calibrator).set_params(**changed)
 
     def _parameters(self) -> dict[str, Any]:
-        return self.calibrator.get_params()
+        known: dict[str, Any] = self.calibrator.get_params()
+        return known
 
     def _second_opinion(self, matrix: Floats, labels: Labels) -> Callable[[Floats], Floats]:
         """Return the probabilities of a random forest of the attributes alone."""
@@ -192,10 +192,11 @@ class _Refits:
         return predict
 
 
-def draw_labels(probabilities: Floats, random: np.random.Generator) -> npt.NDArray[np.intp]:
+def draw_labels(probabilities: Floats, random: np.random.Generator) -> Labels:
     """Draw a label for each row; where a class got none, the likeliest row of it is of it."""
     thresholds = np.cumsum(probabilities, axis=1)[:, :-1]
-    labels = (random.random((len(probabilities), 1)) > thresholds).sum(axis=1)
+    drawn = random.random((len(probabilities), 1)) > thresholds
+    labels: Labels = drawn.sum(axis=1).astype(np.uint16)
     for absent in np.setdiff1d(np.arange(probabilities.shape[1]), labels):
         counts = np.bincount(labels, minlength=probabilities.shape[1])
         # Not the last row of another class.

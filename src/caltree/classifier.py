@@ -30,11 +30,18 @@ from ._classifier.out_of_fold import (
 from ._classifier.response import Method, combine_scores, combined_score_type
 from ._classifier_base import CalibratedClassifierBase
 from ._fitted.fingerprint import Fingerprint, table_hashes
+from ._fitted.spread import Spread
 from ._inputs.arrays import Floats, Mask
 from ._inputs.groups import check_groups
 from ._inputs.indexing import Columns, count_rows
 from ._inputs.labels import check_labels_of_all_rows, check_training_weights, check_weights
-from ._inputs.parameters import check_choice, check_flag, check_jobs, is_whole
+from ._inputs.parameters import (
+    check_choice,
+    check_confidence,
+    check_flag,
+    check_jobs,
+    is_whole,
+)
 from ._running import progress
 
 
@@ -77,6 +84,8 @@ class CalibratedClassifier(CalibratedClassifierBase):
     combine : {"side_by_side", "average"}, default="side_by_side"
         The scores of several classifiers: next to each other, so that a node model weighs them, or
         averaged.
+    intervals : bool, default=False
+        Learn what `predict_interval` needs, too; see `CalibrationTree.fit_intervals`.
     n_jobs : int, optional
         The number of classifiers to train at a time, with joblib.
     verbose : int, default=0
@@ -168,6 +177,7 @@ class CalibratedClassifier(CalibratedClassifierBase):
         response_method: Literal["auto", "predict_proba", "decision_function"] = "auto",
         attributes: Any = None,
         combine: Literal["side_by_side", "average"] = "side_by_side",
+        intervals: bool = False,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -178,6 +188,7 @@ class CalibratedClassifier(CalibratedClassifierBase):
         self.response_method = response_method
         self.attributes = attributes
         self.combine = combine
+        self.intervals = intervals
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -209,6 +220,8 @@ class CalibratedClassifier(CalibratedClassifierBase):
         estimators, methods = self._check_estimators()
         score_type = combined_score_type(methods, self.combine)
         calibrator = self._check_calibrator(score_type)
+        if self.intervals:
+            _check_intervals(calibrator)
         columns = Columns.choose(X, self.attributes)
         n_rows = count_rows(X, "X")
         weights = check_weights(sample_weight, n_rows)
@@ -237,7 +250,9 @@ class CalibratedClassifier(CalibratedClassifierBase):
             for (name, each), method in zip(estimators.items(), methods, strict=True)
         ]
         weighting = calibrator_weights(calibrator, weights)
-        rows = CalibrationRows(X, columns, labels, classes, weighting, groups, score_type)
+        rows = CalibrationRows(
+            X, columns, labels, classes, weighting, groups, score_type, bool(self.intervals)
+        )
         tested = [test for _, test in folds]
         if not self.ensemble:
             tested = [np.sort(np.concatenate(tested)) if tested else keep.nonzero()[0]]
@@ -286,6 +301,37 @@ class CalibratedClassifier(CalibratedClassifierBase):
             return super().predict_proba(X)
         return np.asarray(np.mean([pair.predict_proba(X) for pair in pairs], axis=0))
 
+    def predict_interval(self, X: Any, confidence: float = 0.95) -> Floats:
+        """Intervals for the true probabilities; of an ensemble, the average over its pairs.
+
+        This needs ``intervals=True``.
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+            As for `fit`.
+        confidence : float, default=0.95
+            The share of the rows whose interval is to hold the truth, between 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (n, m, 2)
+            For each row and class, in the order of `classes_`, the lower and the upper end.
+        """
+        check_is_fitted(self)
+        check_confidence(confidence)
+        pairs = getattr(self, "calibrated_classifiers_", None)
+        if pairs is not None:
+            ends = [pair.predict_interval(X, confidence) for pair in pairs]
+            return np.asarray(np.mean(ends, axis=0))
+        spread: Spread | None = getattr(self.calibrator_, "spread_", None)
+        if spread is None:
+            raise ValueError(
+                f"predict_interval needs {type(self).__name__}(..., intervals=True), got "
+                f"intervals={self.intervals!r} when it was fitted; set it, and fit again"
+            )
+        return spread.interval(self.predict_proba(X), confidence)
+
     def __getattr__(self, name: str) -> NoReturn:
         """Say where the parts of an ensemble are to whoever looks for one pair."""
         if name in ("estimator_", "calibrator_") and "calibrated_classifiers_" in vars(self):
@@ -332,6 +378,7 @@ class CalibratedClassifier(CalibratedClassifierBase):
     def _check_estimators(self) -> tuple[dict[str, Any], list[Method]]:
         check_choice("combine", self.combine, ("side_by_side", "average"))
         check_flag("ensemble", self.ensemble)
+        check_flag("intervals", self.intervals)
         check_jobs(self.n_jobs)
         estimators, methods = super()._check_estimators()
         if self.ensemble:
@@ -344,6 +391,15 @@ class CalibratedClassifier(CalibratedClassifierBase):
         known = calibrator.get_params()
         calibrator.set_params(**{name: shared[name] for name in shared if name in known})
         return calibrator
+
+
+def _check_intervals(calibrator: Any) -> None:
+    """Refuse a calibrator that knows no intervals before anything is trained."""
+    if not hasattr(calibrator, "fit_intervals"):
+        raise TypeError(
+            f"intervals=True needs a calibrator that has fit_intervals, got {calibrator!r}; use "
+            "one of caltree's, or intervals=False"
+        )
 
 
 def _check_readable(X: Any, calibrator: Any) -> None:

@@ -31,6 +31,8 @@ class CalibrationRows:
     """The weights by the name of the calibrator's argument, if there are any."""
     groups: npt.NDArray[Any] | None
     score_type: ScoreType
+    intervals: bool = False
+    """Whether calibrators learn how wide intervals must be."""
 
     def fit(
         self,
@@ -47,13 +49,14 @@ class CalibrationRows:
         # A copy only if it is needed: the rows may be any, in any order.
         are_all = np.array_equal(rows, np.arange(len(self.labels)))
         X = self.X if are_all else take_rows(self.X, rows)
-        calibrator.fit(
-            self.columns.of(X),
-            self.labels[rows],
-            scores=take_classes(scores, present, len(self.classes), self.score_type),
+        attributes, labels = self.columns.of(X), self.labels[rows]
+        given = {
+            "scores": take_classes(scores, present, len(self.classes), self.score_type),
             **{name: values[rows] for name, values in self.weighting.items()},
-            **self._keep_together(calibrator, rows, folds),
-        )
+        }
+        calibrator.fit(attributes, labels, **given, **self._keep_together(calibrator, rows, folds))
+        if self.intervals:
+            calibrator.fit_intervals(attributes, labels, **given)
 
     def _keep_together(self, calibrator: Any, rows: Rows, folds: Sequence[Fold]) -> dict[str, Any]:
         """The groups as an argument of the calibrator's `fit`, if it takes any."""

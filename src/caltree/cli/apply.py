@@ -9,9 +9,11 @@ import click
 from .._options import ABOUT_NAMES
 from . import options
 from .command import Command
+from .errors import CommandError, usage_error
 from .io.formats import STANDARD, STREAM, Format, format_of_path
 
 if TYPE_CHECKING:
+    from .._base import Calibrator
     from .io.sources import Source
 
 
@@ -33,6 +35,14 @@ if TYPE_CHECKING:
     help="What to do with a row whose score is missing, infinite or, of probabilities, not from 0 "
     "to 1: stop, or leave its probabilities empty (null) and count it.",
 )
+@click.option(
+    "--interval",
+    "confidence",
+    metavar="CONFIDENCE",
+    type=float,
+    help="Also add an interval for the true probability of each class, such as 0.95, in columns "
+    "that end in _lower and _upper. The model must have been fitted with --intervals.",
+)
 @options.scores_of_model
 @options.attributes_of_model
 @options.input_format
@@ -46,6 +56,7 @@ def apply(
     out: str,
     prefix: str,
     on_bad_row: str,
+    confidence: float | None,
     scores: tuple[str, ...] | None,
     attributes: tuple[str, ...] | None,
     format: str | None,
@@ -78,6 +89,8 @@ def apply(
     check_target(out, table, model)
     known = read_model(model)
     columns = known.with_columns(scores, attributes)
+    if confidence is not None:
+        _check_interval(confidence, known.calibrator, model)
     with open_source(table, format, delimiter) as source:
         target = _format_of(out, out_format, source)
         if delimiter is not None:
@@ -90,6 +103,7 @@ def apply(
             out,
             target,
             prefix=prefix,
+            confidence=confidence,
             bad_rows_are_null=on_bad_row == "null",
             n_jobs=n_jobs,
             quiet=quiet,
@@ -102,6 +116,17 @@ def apply(
     warn_of_unseen(counts.unseen, table)
     if not quiet:
         click.echo(f"{counts.rows - counts.bad:,} rows calibrated: {out}", err=True)
+
+
+def _check_interval(confidence: float, calibrator: Calibrator, model: str) -> None:
+    """Refuse a confidence that is no share, and a model without intervals."""
+    if not 0.0 < confidence < 1.0:
+        raise usage_error(f"--interval must be between 0 and 1, such as 0.95, got {confidence:g}")
+    if calibrator.spread_ is None:
+        raise CommandError(
+            f"{model} has no intervals; fit it with caltree fit --intervals, or leave out "
+            "--interval"
+        )
 
 
 def _format_of(out: str, given: str | None, source: Source) -> Format:

@@ -121,6 +121,11 @@ Examples:
     help="The share of rows, or of groups, to judge the model by; the model is not fitted to them. "
     "0.2 by default with --report, else none.",
 )
+@click.option(
+    "--intervals",
+    is_flag=True,
+    help="Also learn the intervals of caltree apply --interval; takes several times as long.",
+)
 @click.option("--report", metavar="FILE", help="Where to write a page on the rows held out.")
 @options.input_format
 @options.delimiter
@@ -162,6 +167,7 @@ class Request:
     params: tuple[str, ...]
     random_state: int | None
     holdout: float
+    intervals: bool
     report: str | None
     format: str | None
     delimiter: str | None
@@ -185,7 +191,13 @@ def carry_out(request: Request) -> None:
         check_target(request.report, request.table, request.out)
     calibrator = make_calibrator(request.kind, _parameters(request), request.params)
     with open_source(request.table, request.format, request.delimiter) as source:
-        fit_file = fit_large_file if is_large(source, request.table) else fit_in_memory
+        large = is_large(source, request.table)
+        if large and request.intervals:
+            raise usage_error(
+                f"{source.name} is too large for --intervals, which fits to all rows many times; "
+                "fit to a sample of its rows, or leave it out"
+            )
+        fit_file = fit_large_file if large else fit_in_memory
         fitted = fit_file(request, calibrator, source)
     if "n_jobs" in fitted.calibrator.get_params():
         fitted.calibrator.set_params(n_jobs=None)  # a matter of this machine
@@ -213,13 +225,10 @@ def fit_in_memory(request: Request, calibrator: Any, source: Source) -> Fitted:
     has_folds = fitted_to.groups is not None and columns.attributes
     named_groups = {"groups": fitted_to.groups} if has_folds else {}
     with fit_bar("fitting", quiet=request.quiet), working(f"fit to {source.name}"):
-        calibrator.fit(
-            fitted_to.table,
-            fitted_to.y,
-            fitted_to.scores,
-            sample_weight=fitted_to.weights,
-            **named_groups,
-        )
+        given = (fitted_to.table, fitted_to.y, fitted_to.scores, fitted_to.weights)
+        calibrator.fit(*given, **named_groups)
+        if request.intervals:
+            calibrator.fit_intervals(*given)
     n_groups = None if fitted_to.groups is None else len(set(fitted_to.groups.tolist()))
     return Fitted(calibrator, columns, scores, len(fitted_to.y), n_groups, held_out)
 

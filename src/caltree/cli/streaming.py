@@ -54,6 +54,7 @@ def calibrate(
     target: Format,
     *,
     prefix: str,
+    confidence: float | None,
     bad_rows_are_null: bool,
     n_jobs: int | None,
     quiet: bool,
@@ -61,6 +62,8 @@ def calibrate(
     """Write the rows of a source with their probabilities, and count them."""
     inputs = Inputs.of(model, columns, source, bad_rows_are_null=bad_rows_are_null)
     names = [f"{prefix}{label}" for label in model.classes]
+    if confidence is not None:
+        names += [f"{name}_{end}" for name in names for end in ("lower", "upper")]
     _check_new_names(names, source)
     if "n_jobs" in model.calibrator.get_params():
         model.calibrator.set_params(n_jobs=1)  # the batches are shared out already
@@ -69,7 +72,9 @@ def calibrate(
         retype = source.is_text and sink.is_typed
 
         def work(numbered: tuple[int, Any]) -> tuple[Any, Unseen]:
-            return _calibrate_batch(inputs, *numbered, names=names, retype=retype)
+            return _calibrate_batch(
+                inputs, *numbered, names=names, confidence=confidence, retype=retype
+            )
 
         with (
             progress("calibrating", source.n_rows, quiet=quiet) as advance,
@@ -95,7 +100,13 @@ def _check_new_names(names: list[str], source: Source) -> None:
 
 
 def _calibrate_batch(
-    inputs: Inputs, first_row: int, batch: Any, *, names: list[str], retype: bool
+    inputs: Inputs,
+    first_row: int,
+    batch: Any,
+    *,
+    names: list[str],
+    confidence: float | None,
+    retype: bool,
 ) -> tuple[Any, Unseen]:
     scores = inputs.scores(batch, first_row)
     converted = inputs.convert(batch, first_row)
@@ -106,6 +117,10 @@ def _calibrate_batch(
         given |= converted
         given |= dict(zip(inputs.columns.scores, map(_nan_as_null, scores.T), strict=True))
     columns = [_nan_as_null(column) for column in probabilities.T]
+    spread = inputs.model.calibrator.spread_
+    if confidence is not None and spread is not None:
+        ends = spread.interval(probabilities, confidence).reshape(len(probabilities), -1)
+        columns += [_nan_as_null(column) for column in ends.T]
     arrays = [*given.values(), *columns]
     fields = [
         field.with_type(array.type) for field, array in zip(batch.schema, arrays, strict=False)

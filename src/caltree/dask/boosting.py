@@ -36,7 +36,7 @@ from .._training.lightgbm_trees import TreeArrays, read_trees
 from .._training.settings import READING
 from .._training.thresholds import round_thresholds
 from .collections import current_client, join_parts, partitions, zip_rows
-from .lazy import lazy_probabilities, refuse_groups, without_dask
+from .lazy import WithoutIntervals, lazy_probabilities, refuse_groups, without_dask
 from .pool import hold, merge
 from .preparing import look_at_all
 from .tasks import Tasks
@@ -45,7 +45,7 @@ from .tasks import Tasks
 _FEW_BINS = 2
 
 
-class CalibrationBoosting(boosting.CalibrationBoosting):
+class CalibrationBoosting(WithoutIntervals, boosting.CalibrationBoosting):
     """A curve for all rows and boosted trees on a Dask cluster.
 
     It has the parameters and attributes of `caltree.CalibrationBoosting`. A sample of the rows, at

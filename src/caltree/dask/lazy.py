@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NoReturn, TypeVar
 
 import dask
 from dask.base import is_dask_collection
@@ -24,6 +24,19 @@ def refuse_groups(groups: Any, name: str) -> None:
             "groups cannot be kept together on a cluster, where each row's fold depends on its "
             f"number alone; use caltree.{name} on a sample of the groups, or leave groups out"
         )
+
+
+class WithoutIntervals:
+    """Says where intervals are to be had: the rows of a cluster are too many to fit to often."""
+
+    def fit_intervals(self, *rows: Any, **options: Any) -> NoReturn:
+        """Refuse, and say what to do instead."""
+        raise TypeError(
+            f"caltree.dask.{type(self).__name__} has no intervals; fit a "
+            f"caltree.{type(self).__name__} to a sample of the rows, and call its fit_intervals"
+        )
+
+    predict_interval = fit_intervals
 
 
 def without_dask(calibrator: AttributeCalibrator, kind: type[Local]) -> Local:

@@ -29,13 +29,13 @@ from .._running import progress
 from .._training.fit_tree import fit_tree
 from .._training.settings import READING
 from .collections import current_client, lazy_matrix, partitions, zip_rows
-from .lazy import lazy_probabilities, refuse_groups, without_dask
+from .lazy import WithoutIntervals, lazy_probabilities, refuse_groups, without_dask
 from .pool import DaskPool, hold, merge
 from .preparing import look_at_all
 from .tasks import Tasks
 
 
-class CalibrationTree(tree.CalibrationTree):
+class CalibrationTree(WithoutIntervals, tree.CalibrationTree):
     """A calibration tree on a Dask cluster.
 
     It has the parameters and attributes of `caltree.CalibrationTree`, and gives the tree of
