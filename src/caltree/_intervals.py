@@ -32,12 +32,14 @@ from .forest import CalibrationForest
 
 _MOST_FITS, _ENOUGH_ROWS = 6, 12_000
 """Labels are drawn so often that there are enough rows, but not more often than this."""
+_N_STAND_IN = 100
+"""Trees of the forest that stands in for the truth."""
 _N_FOLDS = 5
 _MANY_ROWS = 20_000
 """With more rows two of the folds are enough to bound the error, and random forests see no more."""
 _N_TREES, _ROWS_A_LEAF = 60, 3
 """Of the random forests: what matters is that they are not biased, not that they are smooth."""
-_LEVEL = 0.95
+_LEVEL = 0.9
 """Deviations are chosen so that intervals of this confidence cover their share."""
 _WINDOW, _FEWEST = 1 / 12, 50
 """The share of the simulated rows that each deviation is taken from, those of probabilities nearby,
@@ -46,6 +48,8 @@ _POOLED = 0.5
 """The weight of all rows in the variance at a knot."""
 _CAUTION = 1.2
 """The stand-in is smoother than the truth."""
+_DOUBT = 0.5
+"""So many standard errors of the bound are not believed."""
 
 
 def learn_spread(calibrator: Calibrator, X: Any, rows: TrainingRows, seed: int) -> Spread:
@@ -115,7 +119,7 @@ class _Refits:
         return predicted, true
 
     def bound_error(self) -> float:
-        """Return a lower bound of the mean squared error, less a standard error.
+        """Return a lower bound of the mean squared error, less half a standard error.
 
         With p the truth, q what the calibrator says and r what the random forest says, the mean of
         (y - q) (r - q) over held-out rows is that of (p - q) (r - q): the squared error of q, less
@@ -137,11 +141,12 @@ class _Refits:
         if not products:
             return 0.0
         each = np.concatenate(products)
-        return float(each.mean() - each.std() / np.sqrt(len(each)))
+        return float(each.mean() - _DOUBT * each.std() / np.sqrt(len(each)))
 
     def _stand_in(self) -> Floats:
         """Return the probabilities that stand in for the true ones."""
         forest = CalibrationForest(
+            _N_STAND_IN,
             do_no_harm=False,
             score_type=self.rows.score_type,
             random_state=self.seed,

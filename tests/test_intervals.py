@@ -1,0 +1,237 @@
+"""Intervals for probabilities: `fit_intervals` and `predict_interval`."""
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+from scipy.stats import norm
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+
+from caltree import (
+    BetaScaling,
+    CalibratedClassifier,
+    CalibrationBoosting,
+    CalibrationEnsemble,
+    CalibrationForest,
+    CalibrationTree,
+    IsotonicScaling,
+    PlattScaling,
+    PublishedCalibrationTree,
+    TemperatureScaling,
+)
+from caltree._fitted.spread import KNOTS, Spread
+from caltree._intervals import draw_labels, measure_deviations
+
+CALIBRATORS = [
+    CalibrationTree(cv=2),
+    CalibrationForest(4, random_state=0),
+    CalibrationBoosting(random_state=0),
+    CalibrationEnsemble(4, random_state=0),
+    PublishedCalibrationTree(boosting_iterations=2, cv=2),
+    PlattScaling(),
+    IsotonicScaling(),
+    TemperatureScaling(),
+    BetaScaling(),
+]
+
+
+@pytest.fixture(autouse=True)
+def small_forests(monkeypatch):
+    """Small forests and one simulation: what is tested here does not depend on their number."""
+    monkeypatch.setattr("caltree._intervals._MOST_FITS", 1)
+    monkeypatch.setattr("caltree._intervals._N_TREES", 5)
+    monkeypatch.setattr("caltree._intervals._N_STAND_IN", 5)
+
+
+def make_rows(n_rows, seed=0, n_classes=2):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n_rows, 2))
+    scores = expit(X[:, 0] + random.normal(size=n_rows))
+    truth = expit(logit(scores) * np.where(X[:, 1] > 0, 1.0, 0.4))
+    y = (random.random(n_rows) < truth).astype(int)
+    if n_classes == 3:
+        y = y + (random.random(n_rows) < 0.3)
+        scores = np.column_stack([1 - scores, scores / 2, scores / 2])
+        truth = np.column_stack([0.7 * (1 - truth), 0.3 + 0.4 * truth - 0.3 * truth, 0.3 * truth])
+    return X, y, scores, truth
+
+
+@pytest.mark.parametrize("calibrator", CALIBRATORS, ids=lambda c: type(c).__name__)
+def test_every_calibrator_has_intervals_that_hold_its_probabilities(calibrator):
+    X, y, scores, _ = make_rows(200)
+    fitted = calibrator.fit(X, y, scores).fit_intervals(X, y, scores)
+    before = fitted.predict_proba(X, scores)
+    narrow, wide = (fitted.predict_interval(X, scores, c) for c in (0.5, 0.99))
+    assert narrow.shape == (200, 2, 2)
+    for found in (narrow, wide):
+        assert found.min() >= 0.0 and found.max() <= 1.0
+        assert (found[..., 0] <= before).all() and (before <= found[..., 1]).all()
+    uncertain = (before > 0.0) & (before < 1.0)
+    assert (wide[..., 0] < narrow[..., 0])[uncertain].all()
+    assert (narrow[..., 1] < wide[..., 1])[uncertain].all()
+    # The ends of one class are those of the other, turned round.
+    np.testing.assert_allclose(narrow[:, 0, 0], 1.0 - narrow[:, 1, 1], atol=1e-9)
+    again = type(calibrator).from_dict(fitted.to_dict())
+    np.testing.assert_array_equal(again.predict_interval(X, scores, 0.5), narrow)
+
+
+def test_ends_are_those_of_a_normal_distribution_of_log_odds():
+    spread = Spread(np.where(KNOTS == 0.3, 0.5, 2.0))
+    [[lower, upper]] = spread.interval(np.array([0.3]), 0.9)
+    width = 0.5 * norm.ppf(0.95)
+    assert lower == pytest.approx(expit(logit(0.3) - width), rel=1e-12)
+    assert upper == pytest.approx(expit(logit(0.3) + width), rel=1e-12)
+    certain = spread.interval(np.array([0.0, 1.0, np.nan]), 0.9)
+    far = expit(logit(1e-4) + 2.0 * norm.ppf(0.95))
+    np.testing.assert_allclose(certain, [[0.0, far], [1.0 - far, 1.0], [np.nan, np.nan]])
+
+
+def test_deviations_cover_their_share_of_known_errors():
+    random = np.random.default_rng(0)
+    predicted = random.random(40_000)
+    errors = random.normal(size=40_000) * np.where(predicted < 0.5, 0.2, 1.0)
+    truth = expit(logit(predicted) + errors)
+    found = Spread(measure_deviations(predicted, truth)).interval(predicted, 0.95)
+    covered = (found[:, 0] <= truth) & (truth <= found[:, 1])
+    # Half of the variance is that of all rows.
+    assert covered[predicted < 0.4].mean() > 0.99
+    assert 0.8 < covered[predicted > 0.6].mean() < 0.95
+
+
+def test_more_rows_give_narrower_intervals():
+    widths = []
+    for n_rows in (150, 3_000):
+        _, y, scores, _ = make_rows(n_rows)
+        platt = PlattScaling().fit(None, y, scores).fit_intervals(None, y, scores)
+        ends = platt.predict_interval(None, np.linspace(0.1, 0.9, 9))
+        widths.append((ends[..., 1] - ends[..., 0]).mean())
+    assert widths[1] < 0.6 * widths[0]
+
+
+def test_intervals_of_a_tree_hold_the_truth_in_most_rows(monkeypatch):
+    monkeypatch.setattr("caltree._intervals._N_STAND_IN", 40)
+    X, y, scores, _ = make_rows(800)
+    tree = CalibrationTree(cv=3).fit(X, y, scores).fit_intervals(X, y, scores)
+    X_new, _, scores_new, truth = make_rows(2_000, seed=1)
+    ends = tree.predict_interval(X_new, scores_new)[:, 1]
+    covered = (ends[:, 0] <= truth) & (truth <= ends[:, 1])
+    assert covered.mean() > 0.88 and (ends[:, 1] - ends[:, 0]).mean() < 0.6
+
+
+def test_uncalibrated_scores_have_intervals_too():
+    random = np.random.default_rng(0)
+    X, scores = random.normal(size=(300, 1)), random.random(300)
+    y = random.random(300) < scores
+    tree = CalibrationTree(cv=3).fit(X, y, scores).fit_intervals(X, y, scores)
+    assert tree.selection_.chosen == "uncalibrated"
+    ends = tree.predict_interval([[0.0]], [0.5])[0, 1]
+    assert ends[0] < 0.48 and ends[1] > 0.52
+
+
+def test_noise_in_scores_widens_intervals():
+    """A forest that stands in for the truth believes the scores; the attributes know better."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(3_000, 1))
+    truth = expit(2 * X[:, 0])
+    y = random.random(3_000) < truth
+    scores = expit(2 * X[:, 0] + random.normal(size=3_000))
+    identity = CalibrationTree(max_leaf_nodes=2, max_depth=0, cv=2).fit(X, y, scores)
+    ends = identity.fit_intervals(X, y, scores).predict_interval(X, scores)[:, 1]
+    assert ((ends[:, 0] <= truth) & (truth <= ends[:, 1])).mean() > 0.85
+
+
+def test_three_classes_weights_and_margins():
+    X, y, scores, _ = make_rows(240, n_classes=3)
+    weights = np.where(np.arange(240) % 5 == 0, 0.0, 2.0)
+    tree = CalibrationTree(cv=2).fit(X, y, np.log(scores), weights)
+    tree.fit_intervals(X, y, np.log(scores), weights)
+    found = tree.predict_interval(X, np.log(scores))
+    assert found.shape == (240, 3, 2) and np.isfinite(found).all()
+
+
+def test_the_same_seed_gives_the_same_intervals():
+    X, y, scores, _ = make_rows(150)
+    tree = CalibrationTree(cv=2).fit(X, y, scores)
+    one, other, third = (
+        tree.fit_intervals(X, y, scores, random_state=seed).spread_.deviations for seed in (0, 0, 1)
+    )
+    assert (one == other).all() and (one != third).any()
+
+
+def test_bad_rows_may_be_nan():
+    _, y, scores, _ = make_rows(150)
+    platt = PlattScaling().fit(None, y, scores).fit_intervals(None, y, scores)
+    found = platt.predict_interval(None, [0.5, np.nan], on_bad_rows="nan")
+    assert np.isnan(found[1]).all() and np.isfinite(found[0]).all()
+
+
+@pytest.mark.parametrize("confidence", [0, 1, 1.5, -0.1, np.nan, "0.9", True, None])
+def test_a_confidence_that_is_no_share_is_refused(confidence):
+    _, y, scores, _ = make_rows(60)
+    platt = PlattScaling().fit(None, y, scores)
+    message = r"confidence must be a number between 0 and 1, such as 0\.95, got"
+    with pytest.raises(ValueError, match=message):
+        platt.predict_interval(None, scores, confidence)
+
+
+def test_intervals_must_be_fitted_first_and_are_forgotten_by_fit():
+    _, y, scores, _ = make_rows(150)
+    platt = PlattScaling().fit(None, y, scores)
+    with pytest.raises(ValueError, match="call fit_intervals with the training rows first"):
+        platt.predict_interval(None, scores)
+    platt.fit_intervals(None, y, scores).fit(None, y, scores)
+    assert platt.spread_ is None
+
+
+def test_other_rows_than_those_of_the_fit_are_refused():
+    _, y, scores, _ = make_rows(150)
+    platt = PlattScaling().fit(None, y, scores)
+    message = r"got 100 rows of 2 classes, but .* fitted to 150 of 2; give the rows"
+    with pytest.raises(ValueError, match=message):
+        platt.fit_intervals(None, y[:100], scores[:100])
+
+
+def test_every_class_is_drawn():
+    random = np.random.default_rng(0)
+    probabilities = np.array([[1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.9, 0.1, 0.0]])
+    assert draw_labels(probabilities, random).tolist() in ([2, 0, 1], [0, 2, 1])
+    many = draw_labels(np.tile([0.2, 0.5, 0.3], (20_000, 1)), random)
+    np.testing.assert_allclose(np.bincount(many) / 20_000, [0.2, 0.5, 0.3], atol=0.02)
+
+
+@pytest.mark.parametrize("ensemble", [False, True])
+def test_a_calibrated_classifier_has_intervals(ensemble):
+    X, y, _, _ = make_rows(240)
+    model = CalibratedClassifier(
+        LogisticRegression(), PlattScaling(), cv=2, ensemble=ensemble, intervals=True
+    ).fit(X, y)
+    found, inside = model.predict_interval(X, 0.9), model.predict_proba(X)
+    assert found.shape == (240, 2, 2)
+    assert (found[..., 0] < inside).all() and (inside < found[..., 1]).all()
+
+
+def test_a_calibrated_classifier_says_what_intervals_need():
+    X, y, _, _ = make_rows(60)
+    model = CalibratedClassifier(LogisticRegression(), "platt", cv=2).fit(X, y)
+    with pytest.raises(ValueError, match=r"intervals=True\), got intervals=False"):
+        model.predict_interval(X)
+    with pytest.raises(ValueError, match="confidence must be"):
+        model.predict_interval(X, 95)
+
+    class Other(DummyClassifier):
+        def fit(self, X, y, scores):
+            return self
+
+    other = CalibratedClassifier(LogisticRegression(), Other(), intervals=True)
+    with pytest.raises(TypeError, match="intervals=True needs a calibrator that has fit_intervals"):
+        other.fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "stored", [[], {}, {"deviations": [1.0]}, {"deviations": [-1.0] * 13}, {"deviations": 1}]
+)
+def test_a_malformed_spread_is_refused(stored):
+    _, y, scores, _ = make_rows(60)
+    state = PlattScaling().fit(None, y, scores).to_dict()
+    with pytest.raises(ValueError, match="stored calibrator"):
+        PlattScaling.from_dict({**state, "spread": stored})
