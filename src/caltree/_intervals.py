@@ -74,6 +74,8 @@ def measure_deviations(predicted: Floats, truth: Floats) -> Floats:
     local = np.array([np.quantile(distances[b : b + n_window], _LEVEL) for b in begins])
     pooled = np.quantile(distances, _LEVEL)
     variance = _POOLED * pooled**2 + (1.0 - _POOLED) * local**2
+    if predicted.ndim == 2 and predicted.shape[1] == 2:
+        variance = (variance + variance[::-1]) / 2  # what holds for one class holds for the other
     return np.asarray(np.sqrt(variance) / ndtri((1.0 + _LEVEL) / 2))
 
 

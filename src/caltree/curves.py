@@ -77,6 +77,8 @@ class TemperatureScaling(CurveScaling):
         Hashes of a few training rows, by which a report recognizes them.
     made_ : Made
         The version of caltree, the number of rows and, once stored, the time.
+    spread_ : Spread or None
+        How wide intervals are; None before `fit_intervals`.
 
     See Also
     --------
@@ -179,6 +181,8 @@ class BetaScaling(CurveScaling):
         Hashes of a few training rows, by which a report recognizes them.
     made_ : Made
         The version of caltree, the number of rows and, once stored, the time.
+    spread_ : Spread or None
+        How wide intervals are; None before `fit_intervals`.
 
     See Also
     --------

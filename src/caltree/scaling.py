@@ -55,6 +55,8 @@ class PlattScaling(GlobalCalibrator):
         Hashes of a few training rows, by which a report recognizes them.
     made_ : Made
         The version of caltree, the number of rows and, once stored, the time.
+    spread_ : Spread or None
+        How wide intervals are; None before `fit_intervals`.
 
     Notes
     -----
@@ -145,6 +147,8 @@ class IsotonicScaling(GlobalCalibrator):
         Hashes of a few training rows, by which a report recognizes them.
     made_ : Made
         The version of caltree, the number of rows and, once stored, the time.
+    spread_ : Spread or None
+        How wide intervals are; None before `fit_intervals`.
 
     Examples
     --------
@@ -230,6 +234,8 @@ class IdentityCalibrator(GlobalCalibrator):
         Hashes of a few training rows, by which a report recognizes them.
     made_ : Made
         The version of caltree, the number of rows and, once stored, the time.
+    spread_ : Spread or None
+        How wide intervals are; None before `fit_intervals`.
 
     Examples
     --------

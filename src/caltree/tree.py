@@ -145,6 +145,8 @@ class CalibrationTree(TreeCalibrator):
         Hashes of a few training rows, by which a report knows them again.
     made_ : Made
         The version of caltree, the number of rows and, once stored, the time.
+    spread_ : Spread or None
+        How wide intervals are; None before `fit_intervals`.
 
     See Also
     --------

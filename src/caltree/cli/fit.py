@@ -191,13 +191,7 @@ def carry_out(request: Request) -> None:
         check_target(request.report, request.table, request.out)
     calibrator = make_calibrator(request.kind, _parameters(request), request.params)
     with open_source(request.table, request.format, request.delimiter) as source:
-        large = is_large(source, request.table)
-        if large and request.intervals:
-            raise usage_error(
-                f"{source.name} is too large for --intervals, which fits to all rows many times; "
-                "fit to a sample of its rows, or leave it out"
-            )
-        fit_file = fit_large_file if large else fit_in_memory
+        fit_file = fit_large_file if is_large(source, request.table) else fit_in_memory
         fitted = fit_file(request, calibrator, source)
     if "n_jobs" in fitted.calibrator.get_params():
         fitted.calibrator.set_params(n_jobs=None)  # a matter of this machine

@@ -174,6 +174,8 @@ def _reason_for_memory(request: Request, calibrator: Any, n_rows: int) -> str | 
         return f"--calibrator {request.kind}"
     if request.groups is not None:
         return "--groups"
+    if request.intervals:
+        return "--intervals"
     few = not TreeOfChunks(**calibrator.get_params()).suits(n_rows)
     return "a tree of so few rows, or of tree_method=exact," if few else None
 
