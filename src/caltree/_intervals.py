@@ -21,7 +21,6 @@ import numpy as np
 from scipy.special import logit, ndtri
 from sklearn.base import clone
 
-from ._base import Calibrator
 from ._fitted.spread import KNOTS, SURE, Spread
 from ._inputs.arrays import Floats, Labels, Rows
 from ._inputs.indexing import take_rows
@@ -52,7 +51,7 @@ _DOUBT = 0.5
 """So many standard errors of the bound are not believed."""
 
 
-def learn_spread(calibrator: Calibrator, X: Any, rows: TrainingRows, seed: int) -> Spread:
+def learn_spread(calibrator: Any, X: Any, rows: TrainingRows, seed: int) -> Spread:
     """Return how far the truth may be from what a calibrator says that was fitted to some rows."""
     refits = _Refits(calibrator, X, rows, seed)
     with _silently():
@@ -83,7 +82,7 @@ def measure_deviations(predicted: Floats, truth: Floats) -> Floats:
 class _Refits:
     """Fits of a calibrator's replicas to some of its rows, with drawn or true labels."""
 
-    calibrator: Calibrator
+    calibrator: Any
     X: Any
     rows: TrainingRows
     seed: int

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._base import Calibrator
 from ._calibrators import make_calibrator
 from ._classifier.absent_classes import Indices, all_classes, present_classes
-from ._classifier.calibration import CalibrationRows
+from ._classifier.calibration import CalibrationRows, check_intervals
 from ._classifier.estimators import (
     is_frozen,
     refuse_ensembles_of_kernels,
@@ -221,7 +221,7 @@ class CalibratedClassifier(CalibratedClassifierBase):
         score_type = combined_score_type(methods, self.combine)
         calibrator = self._check_calibrator(score_type)
         if self.intervals:
-            _check_intervals(calibrator)
+            check_intervals(calibrator)
         columns = Columns.choose(X, self.attributes)
         n_rows = count_rows(X, "X")
         weights = check_weights(sample_weight, n_rows)
@@ -391,15 +391,6 @@ class CalibratedClassifier(CalibratedClassifierBase):
         known = calibrator.get_params()
         calibrator.set_params(**{name: shared[name] for name in shared if name in known})
         return calibrator
-
-
-def _check_intervals(calibrator: Any) -> None:
-    """Refuse a calibrator that knows no intervals before anything is trained."""
-    if not hasattr(calibrator, "fit_intervals"):
-        raise TypeError(
-            f"intervals=True needs a calibrator that has fit_intervals, got {calibrator!r}; use "
-            "one of caltree's, or intervals=False"
-        )
 
 
 def _check_readable(X: Any, calibrator: Any) -> None:

@@ -71,3 +71,12 @@ class CalibrationRows:
         if is_whole(n_folds) and n_groups < n_folds:
             calibrator.set_params(cv=n_groups)
         return {"groups": groups}
+
+
+def check_intervals(calibrator: Any) -> None:
+    """Refuse a calibrator that knows no intervals before anything is trained."""
+    if not hasattr(calibrator, "fit_intervals"):
+        raise TypeError(
+            f"intervals=True needs a calibrator that has fit_intervals, got {calibrator!r}; use "
+            "one of caltree's, or intervals=False"
+        )
