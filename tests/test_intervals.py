@@ -234,3 +234,15 @@ def test_a_malformed_spread_is_refused(stored):
     state = PlattScaling().fit(None, y, scores).to_dict()
     with pytest.raises(ValueError, match="stored calibrator"):
         PlattScaling.from_dict({**state, "spread": stored})
+
+
+@pytest.mark.parametrize("name", ["CalibrationTree", "CalibrationBoosting"])
+def test_a_calibrator_on_a_cluster_says_where_intervals_are(name):
+    pytest.importorskip("distributed")
+    module = pytest.importorskip(
+        "caltree.dask" if name == "CalibrationTree" else "caltree.dask.boosting"
+    )
+    calibrator = getattr(module, name)()
+    for method in (calibrator.fit_intervals, calibrator.predict_interval):
+        with pytest.raises(TypeError, match=f"caltree.dask.{name} has no intervals; fit a"):
+            method(None, None, None)

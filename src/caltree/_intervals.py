@@ -193,6 +193,7 @@ class _Refits:
             max_features=0.5,
             max_samples=min(1.0, _MANY_ROWS / len(labels)),
             random_state=self.seed,
+            n_jobs=self._parameters().get("n_jobs"),
         )
         predict: Callable[[Floats], Floats] = forest.fit(matrix, labels).predict_proba
         return predict

@@ -124,7 +124,7 @@ Examples:
 @click.option(
     "--intervals",
     is_flag=True,
-    help="Also learn the intervals of caltree apply --interval; takes several times as long.",
+    help="Also learn the intervals of caltree apply --interval; takes 10 to 50 times as long.",
 )
 @click.option("--report", metavar="FILE", help="Where to write a page on the rows held out.")
 @options.input_format
