@@ -190,6 +190,13 @@ def test_other_rows_than_those_of_the_fit_are_refused():
         platt.fit_intervals(None, y[:100], scores[:100])
 
 
+def test_too_few_rows_are_refused():
+    _, y, scores, _ = make_rows(49)
+    platt = PlattScaling().fit(None, y, scores)
+    with pytest.raises(ValueError, match="intervals need 50 rows at least, got 49; fit to more"):
+        platt.fit_intervals(None, y, scores)
+
+
 def test_every_class_is_drawn():
     random = np.random.default_rng(0)
     probabilities = np.array([[1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.9, 0.1, 0.0]])

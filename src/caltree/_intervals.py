@@ -53,6 +53,11 @@ _DOUBT = 0.5
 
 def learn_spread(calibrator: Any, X: Any, rows: TrainingRows, seed: int) -> Spread:
     """Return how far the truth may be from what a calibrator says that was fitted to some rows."""
+    n_rows = len(rows.labels)
+    if n_rows < _FEWEST:
+        raise ValueError(
+            f"intervals need {_FEWEST} rows at least, got {n_rows}; fit to more rows, or do without"
+        )
     refits = _Refits(calibrator, X, rows, seed)
     with _silently():
         predicted, truth = refits.simulate()
