@@ -1,7 +1,11 @@
 """Intervals for probabilities: `fit_intervals` and `predict_interval`."""
 
+import json
+from importlib import resources
+
 import numpy as np
 import pytest
+from jsonschema import Draft202012Validator
 from scipy.special import expit, logit
 from scipy.stats import norm
 from sklearn.dummy import DummyClassifier
@@ -231,6 +235,15 @@ def test_a_calibrated_classifier_says_what_intervals_need():
     other = CalibratedClassifier(LogisticRegression(), Other(), intervals=True)
     with pytest.raises(TypeError, match="intervals=True needs a calibrator that has fit_intervals"):
         other.fit(X, y)
+
+
+def test_a_stored_spread_fits_the_schema():
+    _, y, scores, _ = make_rows(60)
+    stored = PlattScaling().fit(None, y, scores).fit_intervals(None, y, scores).to_dict()
+    schema = resources.files("caltree") / "schema" / "calibrator.schema.json"
+    validator = Draft202012Validator(json.loads(schema.read_text(encoding="utf-8")))
+    validator.validate(stored)
+    assert not validator.is_valid({**stored, "spread": {"deviations": [1.0] * 12}})
 
 
 @pytest.mark.parametrize(
