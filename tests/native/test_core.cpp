@@ -383,6 +383,7 @@ ModelSettings random_settings(Random& random, std::size_t n_rows) {
     settings.max_iterations = 20;
     settings.constant_scores =
         random.chance(0.5) ? ConstantScores::frequencies : ConstantScores::keep_model;
+    if (random.chance(0.3)) settings.criterion = Criterion::wrong_rows;
     return settings;
 }
 
@@ -407,14 +408,15 @@ void check_tree(Random& random, const DataSet& set, std::span<const Row> rows,
 }
 
 // The choice is the same whether or not the folds ran ahead.
-void check_choice(const DataSet& set, const std::vector<Fold>& folds, Digest& digest) {
+void check_choice(const DataSet& set, const std::vector<Fold>& folds, Criterion criterion,
+                  Digest& digest) {
     constexpr std::size_t most = 80;
     const Data data = set.data();
     const Model start(set.n_classes, set.n_scores);
     std::vector<IterationChoice> choices;
     for (const bool ahead : {false, true}) {
         std::vector<BoostingPath> paths;
-        for (const Fold& fold : folds) paths.emplace_back(data, fold, start);
+        for (const Fold& fold : folds) paths.emplace_back(data, fold, start, criterion);
         if (ahead) {
             for (BoostingPath& path : paths) path.run_ahead(most, 3);
         }
@@ -450,7 +452,10 @@ void check_data_set(std::uint64_t seed, Digest& digest) {
         make_folds(set.labels, rows, std::min<std::size_t>(5, set.n_rows));
     check_folds(set, rows, folds);
     check_tree(random, set, folds[0].train, folds[0].test, digest);
-    if (set.n_rows <= 200) check_choice(set, folds, digest);
+    if (set.n_rows > 200) return;
+    for (const Criterion criterion : {Criterion::squared_error, Criterion::wrong_rows}) {
+        check_choice(set, folds, criterion, digest);
+    }
 }
 
 // Weights of 1 are no weights, to the last bit.

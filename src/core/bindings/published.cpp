@@ -27,12 +27,16 @@ Structure grow_structure(const Training& training, const Array<Row>& rows, doubl
     return grow(training.data(), checked, {min_samples_split, min_samples_leaf, max_depth});
 }
 
+Criterion criterion(bool counts_wrong_rows) {
+    return counts_wrong_rows ? Criterion::wrong_rows : Criterion::squared_error;
+}
+
 BoostingPath boosting_path(const Training& training, const Array<Row>& train,
-                           const Array<Row>& test) {
+                           const Array<Row>& test, bool counts_wrong_rows) {
     require(train.shape(0) > 0 && test.shape(0) > 0, "both parts of a fold need rows");
     const Data& data = training.data();
     return {data, Fold{training.rows(train), training.rows(test)},
-            Model(data.n_classes, data.n_scores)};
+            Model(data.n_classes, data.n_scores), criterion(counts_wrong_rows)};
 }
 
 std::pair<std::size_t, nb::object> choose(const std::vector<BoostingPath*>& paths,
@@ -49,7 +53,8 @@ std::pair<std::size_t, nb::object> choose(const std::vector<BoostingPath*>& path
 FittedNodes fit_models(const Training& training, const Structure& tree, const Array<Row>& rows,
                        const Array<Row>& held_out, std::optional<std::size_t> iterations,
                        std::size_t max_iterations, std::size_t n_folds,
-                       bool constant_scores_give_frequencies, bool keep_parameters) {
+                       bool constant_scores_give_frequencies, bool keep_parameters,
+                       bool counts_wrong_rows) {
     require(n_folds >= 2, "at least 2 folds");
     const std::vector<Row> train = training.rows(rows);
     const std::vector<Row> test = training.rows(held_out);
@@ -57,6 +62,7 @@ FittedNodes fit_models(const Training& training, const Structure& tree, const Ar
     settings.iterations = iterations;
     settings.max_iterations = max_iterations;
     settings.n_folds = n_folds;
+    settings.criterion = criterion(counts_wrong_rows);
     settings.keep_parameters = keep_parameters;
     settings.constant_scores =
         constant_scores_give_frequencies ? ConstantScores::frequencies : ConstantScores::keep_model;
@@ -75,9 +81,9 @@ void caltree::bind_published(nb::module_& m) {
     m.def("grow", &grow_structure, "training"_a, "rows"_a, "min_samples_split"_a,
           "min_samples_leaf"_a, "max_depth"_a);
     m.def("boosting_path", &boosting_path, "training"_a, "train"_a, "test"_a,
-          nb::keep_alive<0, 1>());
+          "counts_wrong_rows"_a = false, nb::keep_alive<0, 1>());
     m.def("choose_iterations", &choose, "paths"_a, "most"_a);
     m.def("fit_models", &fit_models, "training"_a, "tree"_a, "rows"_a, "held_out"_a,
           "iterations"_a.none(), "max_iterations"_a, "n_folds"_a,
-          "constant_scores_give_frequencies"_a, "keep_parameters"_a);
+          "constant_scores_give_frequencies"_a, "keep_parameters"_a, "counts_wrong_rows"_a = false);
 }

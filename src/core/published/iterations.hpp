@@ -1,4 +1,4 @@
-// How many boosting iterations: the number with the lowest held-out RMSE, summed over folds.
+// How many boosting iterations: the number with the lowest held-out error, summed over folds.
 #pragma once
 
 #include <algorithm>
@@ -18,27 +18,27 @@ namespace caltree {
 // A fold stops this many iterations after the best one so far.
 inline constexpr std::size_t iterations_without_gain = 52;
 
-// Boosting on one fold's training part, with the held-out RMSE after every iteration.
+// Boosting on one fold's training part, with the held-out error after every iteration.
 class BoostingPath {
   public:
-    BoostingPath(const Data& data, Fold fold, Model start)
-        : data_(data), fold_(std::move(fold)), model_(std::move(start)) {}
+    BoostingPath(const Data& data, Fold fold, Model start, Criterion criterion)
+        : data_(data), fold_(std::move(fold)), model_(std::move(start)), criterion_(criterion) {}
 
-    // Held-out RMSE by iteration; [0] is the starting model's.
-    const std::vector<double>& rmse() const { return rmse_; }
+    // Held-out RMSE, or share of wrong rows, by iteration; [0] is the starting model's.
+    const std::vector<double>& errors() const { return errors_; }
 
-    // Boosts until the RMSE after `iteration` iterations is known; false if it never will be.
+    // Boosts until the error after `iteration` iterations is known; false if it never will be.
     bool reach(std::size_t iteration) {
-        if (rmse_.size() <= iteration && !exhausted_ && train_ == nullptr) load();
-        while (rmse_.size() <= iteration && !exhausted_) {
+        if (errors_.size() <= iteration && !exhausted_ && train_ == nullptr) load();
+        while (errors_.size() <= iteration && !exhausted_) {
             if (!train_->step()) {
                 exhausted_ = true;
                 break;
             }
             test_->follow(*train_);
-            note_rmse();
+            note_error();
         }
-        return rmse_.size() > iteration;
+        return errors_.size() > iteration;
     }
 
     // Runs ahead as far as this fold alone would go and `margin` further, then lets go of the
@@ -46,7 +46,7 @@ class BoostingPath {
     void run_ahead(std::size_t most, std::size_t margin) {
         std::size_t best = 0;
         for (std::size_t i = 0; i <= most && reach(i); ++i) {
-            if (rmse_[i] < rmse_[best]) best = i;
+            if (errors_[i] < errors_[best]) best = i;
             if (i >= best + iterations_without_gain + margin) break;
         }
         release();
@@ -67,18 +67,23 @@ class BoostingPath {
         test_->load(data_, fold_.test);
         train_->start(model_);
         test_->start(model_);
-        if (rmse_.empty()) note_rmse();
+        if (errors_.empty()) note_error();
     }
 
-    void note_rmse() {
+    void note_error() {
+        if (criterion_ == Criterion::wrong_rows) {
+            errors_.push_back(test_->wrong_rows() / test_->total());
+            return;
+        }
         const double cells = test_->total() * static_cast<double>(data_.n_classes);
-        rmse_.push_back(std::sqrt(test_->squared_error() / cells));
+        errors_.push_back(std::sqrt(test_->squared_error() / cells));
     }
 
     const Data& data_;
     Fold fold_;
     Model model_;
-    std::vector<double> rmse_;
+    Criterion criterion_;
+    std::vector<double> errors_;
     bool exhausted_ = false;
     std::unique_ptr<Booster> train_, test_;
 };
@@ -89,7 +94,7 @@ inline constexpr double plateau = 1e-13;
 
 struct IterationChoice {
     std::size_t best = 0;
-    std::vector<double> sums;  // summed RMSE of the iterations that every fold reached
+    std::vector<double> sums;  // summed errors of the iterations that every fold reached
 };
 
 // `path(f)` is the path of fold f; folds are visited in order, for each bounds the next.
@@ -104,7 +109,7 @@ IterationChoice choose_iterations(std::size_t n_folds, std::size_t most, PathOf&
         std::size_t reached = 0;
         for (std::size_t i = 0; i <= limit && fold.reach(i); ++i) {
             reached = i;
-            sums[i] += fold.rmse()[i];
+            sums[i] += fold.errors()[i];
             if (sums[i] < lowest) {
                 lowest = sums[i];
                 best = i;
@@ -124,12 +129,12 @@ IterationChoice choose_iterations(std::size_t n_folds, std::size_t most, PathOf&
 
 // The choice made anew for the rows of one node, starting from its parent's model.
 inline std::size_t choose_iterations_here(const Data& data, std::span<const Row> rows,
-                                          const Model& start, std::size_t n_folds,
-                                          std::size_t most) {
+                                          const Model& start, std::size_t n_folds, std::size_t most,
+                                          Criterion criterion) {
     std::vector<Fold> folds = make_folds(data.labels, rows, n_folds);
     std::vector<BoostingPath> paths;
     paths.reserve(n_folds);
-    for (Fold& fold : folds) paths.emplace_back(data, std::move(fold), start);
+    for (Fold& fold : folds) paths.emplace_back(data, std::move(fold), start, criterion);
     return choose_iterations(n_folds, most,
                              [&](std::size_t f) -> BoostingPath& { return paths[f]; })
         .best;

@@ -44,6 +44,12 @@ enum class ConstantScores {
     frequencies,  // answer the node's class frequencies, smoothed
 };
 
+// The error that iterations and pruning are chosen by.
+enum class Criterion {
+    squared_error,  // of the probabilities, mean over classes: that of the calibration tree
+    wrong_rows,     // rows of another class than the most probable: that of logistic model trees
+};
+
 // The rows of one node, gathered side by side, and the state of boosting on them.
 class Booster {
   public:
@@ -192,6 +198,23 @@ class Booster {
         return sum;
     }
 
+    // The weight of the rows whose class is not the most probable one, the first of equals.
+    double wrong_rows() {
+        double sum = 0.0;
+        for_blocks([&](std::size_t begin, std::size_t count) {
+            const std::size_t end = std::min(n_rows_, begin + count);
+            for (std::size_t i = begin; i < end; ++i) {
+                if (static_cast<double>(most_probable(i)) != labels_[i]) sum += weights_[i];
+            }
+        });
+        return sum;
+    }
+
+    double error(Criterion criterion) {
+        return criterion == Criterion::wrong_rows ? wrong_rows()
+                                                  : squared_error() / static_cast<double>(m_);
+    }
+
     const Model& model() const { return model_; }
     double total() const { return total_; }
 
@@ -233,6 +256,15 @@ class Booster {
     std::size_t state_columns() const { return m_ == 2 ? 1 : m_; }
     double state_term(std::size_t column, std::size_t term) const {
         return m_ == 2 ? model_.at(1, term) - model_.at(0, term) : model_.at(column, term);
+    }
+
+    std::size_t most_probable(std::size_t row) const {
+        if (m_ == 2) return F_[row] > 0.0 ? 1 : 0;
+        std::size_t best = 0;
+        for (std::size_t j = 1; j < m_; ++j) {
+            if (F_[j * n_ + row] > F_[best * n_ + row]) best = j;
+        }
+        return best;
     }
 
     ScoreRows scores(std::size_t begin) const { return {x_.data() + begin * width_, width_}; }

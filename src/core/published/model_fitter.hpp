@@ -25,6 +25,7 @@ struct ModelSettings {
     std::size_t max_iterations = 200;
     std::size_t n_folds = 5;
     ConstantScores constant_scores = ConstantScores::keep_model;
+    Criterion criterion = Criterion::squared_error;
     bool keep_parameters = true;
 };
 
@@ -76,7 +77,6 @@ class ModelFitter {
         const std::span<Row> held_out(held_out_.data() + at.held_out_begin,
                                       at.held_out_end - at.held_out_begin);
         std::shared_ptr<const Model> model = at.start;
-        const double n_classes = static_cast<double>(data_.n_classes);
         if (!rows.empty()) {
             booster_.load(data_, rows);
             booster_.start(*at.start);
@@ -84,12 +84,12 @@ class ModelFitter {
                 result_.own[at.node] = 1;
                 model = std::make_shared<const Model>(booster_.model());
             }
-            result_.error[at.node] = booster_.squared_error() / n_classes;
+            result_.error[at.node] = booster_.error(settings_.criterion);
         }
         if (!held_out.empty()) {
             judge_.load(data_, held_out);
             judge_.start(*model);
-            result_.held_out_error[at.node] = judge_.squared_error() / n_classes;
+            result_.held_out_error[at.node] = judge_.error(settings_.criterion);
         }
         if (settings_.keep_parameters) store(at.node, *model);
         if (!tree_.is_leaf(at.node)) descend(at, rows, held_out, model, pending);
@@ -105,9 +105,10 @@ class ModelFitter {
         }
         if (!settings_.iterations && rows.size() < settings_.n_folds) return false;
         const std::size_t iterations =
-            settings_.iterations ? *settings_.iterations
-                                 : choose_iterations_here(data_, rows, start, settings_.n_folds,
-                                                          settings_.max_iterations);
+            settings_.iterations
+                ? *settings_.iterations
+                : choose_iterations_here(data_, rows, start, settings_.n_folds,
+                                         settings_.max_iterations, settings_.criterion);
         std::size_t run = 0;
         while (run < iterations && booster_.step()) ++run;
         return run > 0;
