@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .curves import BetaScaling, TemperatureScaling
     from .ensemble import CalibrationEnsemble
     from .forest import CalibrationForest
+    from .logistic_model_tree import LogisticModelTree
     from .published import PublishedCalibrationTree
     from .scaling import IdentityCalibrator, IsotonicScaling, PlattScaling
     from .tree import CalibrationTree
@@ -27,6 +28,7 @@ __all__ = [
     "CalibrationTree",
     "IdentityCalibrator",
     "IsotonicScaling",
+    "LogisticModelTree",
     "PlattScaling",
     "PublishedCalibrationTree",
     "TemperatureScaling",
@@ -46,6 +48,7 @@ _HOMES = {
     "CalibrationTree": "tree",
     "IdentityCalibrator": "scaling",
     "IsotonicScaling": "scaling",
+    "LogisticModelTree": "logistic_model_tree",
     "PlattScaling": "scaling",
     "PublishedCalibrationTree": "published",
     "TemperatureScaling": "curves",

@@ -1,15 +1,13 @@
-"""The base of all calibrators: checks of the input, prediction, storage, export."""
+"""The base of all calibrators: checks of the input, prediction, export."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ._fitted import storage
 from ._fitted.fingerprint import Fingerprint, calibration_hashes
 from ._fitted.json_values import read_score_columns, read_score_type
 from ._fitted.made import Made
@@ -19,6 +17,7 @@ from ._inputs.score_columns import ScoreColumns, arrange_columns
 from ._inputs.scores import ON_BAD_ROWS, ScoreKind, ScoreType, as_score_matrix, replace_bad_rows
 from ._inputs.training_rows import TrainingRows, check_training_rows
 from ._interval_base import WithIntervals
+from ._stored_base import StoredEstimator
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -48,70 +47,18 @@ def take_fingerprint(rows: TrainingRows, matrix: Floats | None = None) -> Finger
     return Fingerprint.of(calibration_hashes(matrix, rows.labels, rows.scores, rows.kind))
 
 
-class Calibrator(WithIntervals, BaseEstimator):
+class Calibrator(WithIntervals, StoredEstimator):
     """Base of the calibrators: whatever has `fit(X, y, scores)` and `predict_proba(X, scores)`."""
 
-    classes_: npt.NDArray[Any]
     score_type_: ScoreType
     score_columns_: ScoreColumns
     pos_label: Any
-    fingerprint_: Fingerprint
-    made_: Made
     title = "Calibrator"
     """The name of the method, for people."""
     _weights_count_rows = True
     """Whether weights must not be shares, since their scale matters."""
     scores_are_published = False
     """Whether scores are read as in the published method."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fitted calibrator as dicts, lists, strings and numbers, every float exact."""
-        check_is_fitted(self)
-        return storage.StoredCalibrator(
-            name=type(self).__name__,
-            made=self.made_,
-            params=self.get_params(),
-            classes=self.classes_,
-            fingerprint=self.fingerprint_,
-            spread=self.spread_,
-            state=self._state(),
-        ).to_dict()
-
-    @classmethod
-    def from_dict(cls, stored: Any) -> Self:
-        """Rebuild a calibrator from `to_dict`; anything malformed is a ValueError."""
-        read = storage.StoredCalibrator.from_dict(cls.__name__, cls._get_param_names(), stored)
-        calibrator = cls(**read.params)
-        calibrator.classes_, calibrator.fingerprint_ = read.classes, read.fingerprint
-        calibrator.made_, calibrator.spread_ = read.made, read.spread
-        calibrator._restore(read.state)
-        return calibrator
-
-    def save(self, path: Any) -> None:
-        """Write the calibrator to a JSON file, which appears whole or not at all.
-
-        The file says when it was written, unless the calibrator was read from one: then it keeps
-        its time. SOURCE_DATE_EPOCH in the environment sets another. `caltree.load` reads the file
-        whatever the class of the calibrator.
-
-        Examples
-        --------
-        >>> import tempfile, pathlib
-        >>> from caltree import PlattScaling
-        >>> platt = PlattScaling().fit(None, [0, 1] * 10, scores=[0.2, 0.6] * 10)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = pathlib.Path(folder) / "platt.json"
-        ...     platt.save(path)
-        ...     again = PlattScaling.load(path)
-        >>> again.classes_
-        array([0, 1])
-        """
-        storage.write_json({**self.to_dict(), "made": self.made_.with_time()}, path)
-
-    @classmethod
-    def load(cls, path: Any) -> Self:
-        """Read a calibrator that `save` wrote. Nothing in the file is executed."""
-        return cls.from_dict(storage.read_json(path))
 
     def to_sql(
         self, dialect: str = "duckdb", *, scores: Any = None, attributes: Any = None
@@ -256,14 +203,6 @@ class Calibrator(WithIntervals, BaseEstimator):
 
     def _check_table(self, X: Any) -> None:
         """Refuse attributes that `fit` cannot read at all, at no cost."""
-
-    def _state(self) -> dict[str, Any]:
-        """Return everything that was fitted, apart from the classes, as plain values."""
-        raise NotImplementedError
-
-    def _restore(self, state: dict[str, Any]) -> None:
-        """Take over the values of `_state`, or raise a ValueError; `classes_` is there already."""
-        raise NotImplementedError
 
     def _state_of_scores(self) -> dict[str, Any]:
         """Return the type and the columns of the scores as plain values."""

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from ._base import Calibrator, FittedRows
@@ -18,14 +17,12 @@ from ._fitted.model import FittedModel
 from ._fitted.names import printable
 from ._fitted.segments import segment_table
 from ._fitted.selection import Selection
-from ._fitted.text import tree_text
 from ._fitted.trees import WEIGHT_ROUNDING, Trees
-from ._inputs import attributes
 from ._inputs.arrays import Floats
-from ._inputs.attributes import Attributes, Identifiers
+from ._inputs.attributes import Attributes
 from ._inputs.groups import number_groups
 from ._inputs.labels import check_weights, known_labels
-from ._inputs.parameters import check_count, check_depth
+from ._inputs.parameters import check_count
 from ._inputs.scores import ScoreKind
 from ._inputs.tables import read_table
 from ._inputs.training_rows import TrainingRows
@@ -33,21 +30,17 @@ from ._inputs.unseen import Unseen
 from ._running import progress
 from ._running.threads import count_threads, run_in_threads
 from ._training.dataset import Dataset
-from ._training.settings import READING
+from ._tree_base import AttributeEstimator, TreeEstimator
 
 # Rows times trees that a thread predicts at a time: less is done before threads have started.
 _VISITS_A_JOB = 2_000_000
 
 
-class AttributeCalibrator(Calibrator):
+class AttributeCalibrator(AttributeEstimator, Calibrator):
     """Base of the calibrators that look at attributes: trees, forests and boosted trees."""
 
-    model_: Model
     selection_: Selection | None
-    n_features_in_: int
-    feature_names_in_: npt.NDArray[Any]
     score_type: str
-    drop_identifiers: bool
     n_jobs: int | None
     verbose: int
     _model_type: type[Trees] | type[BlendedModel] = FittedModel
@@ -177,12 +170,6 @@ class AttributeCalibrator(Calibrator):
         parts = [slice(begin, begin + size) for begin in range(0, len(matrix), size)]
         return np.concatenate(run_in_threads(predict, parts, count_threads(self.n_jobs)))
 
-    @property
-    def feature_importances_(self) -> Floats:
-        """The share of every attribute in the gain of the splits; NaN if it is not measured."""
-        check_is_fitted(self)
-        return self.model_.importances
-
     def segments(
         self, X: Any, y: Any, scores: Any, sample_weight: Any = None, *, max_segments: int = 10
     ) -> list[dict[str, Any]]:
@@ -247,22 +234,10 @@ class AttributeCalibrator(Calibrator):
         """Refuse anything that is no table of attributes."""
         read_table(X, "X")
 
-    def _identifiers(self) -> Identifiers:
-        """What to do with attributes that look like identifiers."""
-        return "drop" if self.drop_identifiers else "keep"
-
     def _make_dataset(self, X: Any, rows: TrainingRows, categorical_features: Any) -> Dataset:
         """Return the checked rows as plain arrays."""
         kind = ScoreKind(len(rows.classes), rows.score_type, self.scores_are_published)
-        with progress.stage(READING) as reading:
-            known, matrix = attributes.learn(
-                X,
-                categorical_features=categorical_features,
-                keep=rows.keep,
-                sample_weight=rows.weights,
-                identifiers=self._identifiers(),
-            )
-            reading.say(f"read {matrix.shape[1]} attributes of {len(matrix):,} rows")
+        known, matrix = self._learn_attributes(X, rows.keep, rows.weights, categorical_features)
         groups = None if rows.kept_groups is None else number_groups(rows.kept_groups)[1]
         return Dataset.of(known, matrix, rows.labels, kind, rows.scores, rows.weights, groups)
 
@@ -271,14 +246,6 @@ class AttributeCalibrator(Calibrator):
         self.model_, self.selection_ = model, selection
         self._set_rows(rows)
         self._set_features()
-
-    def _set_features(self) -> None:
-        known = self.model_.attributes
-        self.n_features_in_ = len(known.columns)
-        if known.names is not None:
-            self.feature_names_in_ = np.array(known.names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
 
     def _chosen_parameters(self) -> dict[str, Any]:
         """Return the chosen parameters as plain values."""
@@ -337,42 +304,14 @@ class AttributeCalibrator(Calibrator):
                 )
 
 
-class TreeCalibrator(AttributeCalibrator):
+class TreeCalibrator(TreeEstimator, AttributeCalibrator):
     """Base of the calibrators of one tree."""
 
     model_: FittedModel
 
-    def apply(self, X: Any) -> npt.NDArray[np.int32]:
-        """The leaf that each row falls into.
-
-        Parameters
-        ----------
-        X : table of shape (n, d)
-            The attributes, as for `fit`.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            The number of the leaf, an index into the arrays of `model_`.
-        """
-        check_is_fitted(self)
-        return self.model_.apply(self.model_.attributes.encode(X))[:, 0]
-
-    def get_n_leaves(self) -> int:
-        """The number of leaves."""
-        check_is_fitted(self)
-        return self.model_.n_leaves
-
-    def get_depth(self) -> int:
-        """The number of splits on the longest way from the root to a leaf."""
-        check_is_fitted(self)
-        return self.model_.depth
-
     def _check_restored_model(self) -> None:
         super()._check_restored_model()
-        model = self.model_
-        if model.n_trees != 1 or model.attribute.max() >= len(model.attributes.columns):
-            raise ValueError("a stored tree must have one root, and split on attributes alone")
+        self._check_one_tree()
 
     def to_text(self, *, max_depth: int | None = None, decimals: int = 2) -> str:
         """The tree in words: its conditions, its node models, and what a score becomes in a leaf.
@@ -426,10 +365,7 @@ class TreeCalibrator(AttributeCalibrator):
         |--- x0 > 0.5  (n=30, weight 0.98): 0.2 -> 0.95, 0.5 -> 0.98, 0.8 -> 0.99
         |   logit p = 4.70 + logit s
         """
-        check_is_fitted(self)
-        check_depth(max_depth)
-        check_count("decimals", decimals, 0)
-        text = tree_text(self.formulas(decimals), max_depth)
+        text = self._tree_text(max_depth, decimals)
         return text if self.selection_ is None else f"{self.selection_.to_text()}\n{text}"
 
     def formulas(self, decimals: int, spell: Callable[[Any], str] = printable) -> Formulas:

@@ -5,27 +5,15 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from ._base import FittedRows, take_fingerprint
-from ._fitted.json_values import is_number
 from ._inputs.attributes import Identifiers
-from ._inputs.folds import make_folds
-from ._inputs.parameters import (
-    check_alpha,
-    check_choice,
-    check_count,
-    check_cv,
-    check_depth,
-    check_jobs,
-    check_verbose,
-    is_cv,
-)
+from ._inputs.parameters import check_choice
 from ._inputs.scores import SCORE_TYPES
 from ._inputs.training_rows import TrainingRows
 from ._model_base import TreeCalibrator
-from ._training.published import Boosting, PublishedEngine, fit_published_tree
-from ._training.settings import depth_limit
+from ._published_base import PublishedMethod
 
 
-class PublishedCalibrationTree(TreeCalibrator):
+class PublishedCalibrationTree(PublishedMethod, TreeCalibrator):
     """The calibration tree as its authors published it, to the digit.
 
     A C4.5 tree over the attributes; in each node a logistic model over the scores, fitted by
@@ -172,62 +160,21 @@ class PublishedCalibrationTree(TreeCalibrator):
 
     def _fit(self, X: Any, rows: TrainingRows) -> None:
         dataset = self._make_dataset(X, rows, self.categorical_features)
-        folds = []
-        if self._needs_folds():
-            folds = make_folds(self.cv, rows.labels, rows.keep, self.random_state, rows.groups)
-        engine = PublishedEngine(
-            dataset, folds, self._boosting(), prunes=is_cv(self.ccp_alpha), n_jobs=self.n_jobs
+        frequencies = self.constant_scores == "frequencies"
+        model, self.boosting_rmse_ = self._fit_tree(
+            dataset, rows.keep, rows.groups, frequencies=frequencies
         )
-        fitted = fit_published_tree(engine, self.ccp_alpha)
-        self.boosting_iterations_ = engine.iterations
-        self.boosting_rmse_ = engine.iteration_rmse
-        self.ccp_alpha_, self.ccp_path_ = fitted.pruning.alpha, fitted.pruning.path
         fitted_rows = FittedRows.of(rows, take_fingerprint(rows, dataset.matrix))
-        self._set_fitted(fitted.model, None, fitted_rows)
+        self._set_fitted(model, None, fitted_rows)
 
     def _check_parameters(self) -> None:
-        if not is_cv(self.boosting_iterations):
-            check_count("boosting_iterations", self.boosting_iterations, 1, "'cv' or ")
-        check_count("max_boosting_iterations", self.max_boosting_iterations, 1)
+        self._check_growth()
         check_choice("constant_scores", self.constant_scores, ("ignore", "frequencies"))
-        check_count("min_samples_split", self.min_samples_split, 2)
-        check_count("min_samples_leaf", self.min_samples_leaf, 1)
-        check_depth(self.max_depth)
-        check_alpha(self.ccp_alpha)
         check_choice("score_type", self.score_type, SCORE_TYPES)
-        check_jobs(self.n_jobs)
-        check_verbose(self.verbose)
-        if self._needs_folds():
-            check_cv(self.cv)
 
     def _identifiers(self) -> Identifiers:
         return "warn"  # the published method uses every attribute
 
-    def _needs_folds(self) -> bool:
-        return is_cv(self.ccp_alpha) or is_cv(self.boosting_iterations)
-
-    def _boosting(self) -> Boosting:
-        iterations = self.boosting_iterations
-        return Boosting(
-            min_samples_split=float(self.min_samples_split),
-            min_samples_leaf=float(self.min_samples_leaf),
-            max_depth=depth_limit(self.max_depth),
-            iterations=None if is_cv(iterations) else int(iterations),
-            max_iterations=int(self.max_boosting_iterations),
-            frequencies=self.constant_scores == "frequencies",
-        )
-
-    def _chosen_parameters(self) -> dict[str, Any]:
-        return {"boosting_iterations": self.boosting_iterations_, "ccp_alpha": self.ccp_alpha_}
-
     def _restore_chosen(self, chosen: dict[str, Any]) -> None:
-        if set(chosen) != {"boosting_iterations", "ccp_alpha"}:
-            raise ValueError(
-                "chosen of a stored tree must have the keys boosting_iterations and ccp_alpha"
-            )
-        iterations, alpha = chosen["boosting_iterations"], chosen["ccp_alpha"]
-        if type(iterations) is not int or (alpha is not None and not is_number(alpha)):
-            raise ValueError("chosen of a stored tree must hold numbers")
-        self.boosting_iterations_, self.ccp_alpha_ = iterations, alpha
+        super()._restore_chosen(chosen)
         self.boosting_rmse_ = None
-        self.ccp_path_ = None

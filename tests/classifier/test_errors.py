@@ -116,7 +116,7 @@ BAD_DATA = {
         {"y": np.column_stack([Y, Y])},
         r"y must have one label a row, got .*2\)",
     ),
-    "y has one class": ({"y": [1] * 60}, "y contains one class only, 1; a calibrator needs"),
+    "y has one class": ({"y": [1] * 60}, "y contains one class only, 1; give rows of"),
     "y is measured": ({"y": Y / 2}, "y contains 0.5 .*; turn measurements into classes first"),
     "y is missing": ({"y": [None, *Y[1:].tolist()]}, "y contains a missing label in row 0; drop"),
     "weight is short": (
@@ -126,7 +126,7 @@ BAD_DATA = {
     "weight is negative": ({"sample_weight": -np.ones(60)}, "sample_weight .*negative.*; use 0 to"),
     "weight is NaN": ({"sample_weight": [NAN] * 60}, "sample_weight contains nan in row 0; use"),
     "weight is nothing": ({"sample_weight": np.zeros(60)}, "sample_weight is zero in every row; g"),
-    "weight leaves one class": ({"sample_weight": Y}, "y contains one class only, 1; a cal"),
+    "weight leaves one class": ({"sample_weight": Y}, "y contains one class only, 1; give rows"),
     "groups are short": (
         {"groups": ROWS[1:]},
         "groups must have one group for each of the 60 rows of X, got 59",

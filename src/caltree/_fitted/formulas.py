@@ -46,8 +46,6 @@ class Formulas(ABC):
     tree: FittedModel
     classes: Sequence[str]
     """The names of the classes, as they are printed."""
-    kind: ScoreKind
-    columns: ScoreColumns
     decimals: int
 
     def legend(self) -> list[str]:
@@ -63,27 +61,67 @@ class Formulas(ABC):
     def explain_letters(self) -> str:
         """Say what the letters in formulas stand for."""
 
-    @abstractmethod
     def explain_outcomes(self) -> str:
-        """Say what the outcomes of leaves are."""
+        """Say what the outcomes of leaves are; see `has_outcomes`."""
+        raise NotImplementedError
 
     @abstractmethod
     def of_node(self, node: int) -> list[Formula]:
         """Return the model of a node in as few formulas as will do."""
 
-    @abstractmethod
     def outcome(self, leaf: int) -> str:
         """Say what a few scores become in a leaf; see `has_outcomes`."""
+        raise NotImplementedError
 
     @property
     def has_outcomes(self) -> bool:
-        """Whether the outcome of scores can be told: those of one classifier, no margins."""
-        return not self.enter_as_given and self.n_classifiers == 1
+        """Whether the outcome of scores can be told."""
+        return False
 
     @property
     def is_average(self) -> bool:
         """Whether several models on a way have a share in its probabilities."""
         return bool(((self.tree.weight > 0.0) & (self.tree.weight < 1.0)).any())
+
+    def vanishes(self, coefficient: float) -> bool:
+        """Whether a coefficient is zero at the decimals shown."""
+        return round(abs(coefficient), self.decimals) == 0.0
+
+    def write_sum(self, terms: Iterable[Term]) -> tuple[str, ...]:
+        """Write the terms of a sum that do not vanish."""
+        written: list[str] = []
+        for coefficient, name in terms:
+            if self.vanishes(coefficient):
+                continue
+            size = self.write_size(abs(coefficient))
+            text = name if name and float(size) == 1.0 else f"{size} {name}".rstrip()
+            sign = "-" if coefficient < 0.0 else "+"
+            written.append(f"{sign} {text}" if written else f"{sign.strip('+')}{text}")
+        return tuple(written) or (f"{0.0:.{self.decimals}f}",)
+
+    def write_size(self, size: float) -> str:
+        """Write the size of a coefficient."""
+        return f"{size:.{self.decimals}f}"
+
+    def _explain_average(self) -> str:
+        share = self.tree.uncalibrated_weight
+        if not self.is_average:
+            return ""
+        itself = f" ({share:.2f} for the score itself)" if share > 0.0 else ""
+        return f", averaged over the way by weight{itself}"
+
+
+@dataclass(frozen=True)
+class ScoreFormulas(Formulas):
+    """Writes node models of scores."""
+
+    kind: ScoreKind
+    columns: ScoreColumns
+
+    @property
+    def has_outcomes(self) -> bool:
+        """Whether the outcome of scores can be told: those of one classifier, no margins."""
+        return not self.enter_as_given and self.n_classifiers == 1
 
     @property
     def n_classifiers(self) -> int:
@@ -108,22 +146,6 @@ class Formulas(ABC):
         word = self.kind.score_type if self.enter_as_given else "score"
         return word if count == 1 else f"{word}s"
 
-    def vanishes(self, coefficient: float) -> bool:
-        """Whether a coefficient is zero at the decimals shown."""
-        return round(abs(coefficient), self.decimals) == 0.0
-
-    def write_sum(self, terms: Iterable[Term]) -> tuple[str, ...]:
-        """Write the terms of a sum that do not vanish."""
-        written: list[str] = []
-        for coefficient, name in terms:
-            if self.vanishes(coefficient):
-                continue
-            size = f"{abs(coefficient):.{self.decimals}f}"
-            text = name if name and float(size) == 1.0 else f"{size} {name}".rstrip()
-            sign = "-" if coefficient < 0.0 else "+"
-            written.append(f"{sign} {text}" if written else f"{sign.strip('+')}{text}")
-        return tuple(written) or (f"{0.0:.{self.decimals}f}",)
-
     def write_probability(self, probability: float) -> str:
         """Write a probability, with two decimals at least."""
         return f"{probability:.{max(self.decimals, _FEWEST_DECIMALS)}f}"
@@ -146,13 +168,6 @@ class Formulas(ABC):
             node = int(tree.parent[node])
         return total
 
-    def _explain_average(self) -> str:
-        share = self.tree.uncalibrated_weight
-        if not self.is_average:
-            return ""
-        itself = f" ({share:.2f} for the score itself)" if share > 0.0 else ""
-        return f", averaged over the way by weight{itself}"
-
 
 def make_formulas(
     tree: FittedModel,
@@ -160,14 +175,14 @@ def make_formulas(
     kind: ScoreKind,
     columns: ScoreColumns,
     decimals: int,
-) -> Formulas:
+) -> ScoreFormulas:
     """Return the writer of a tree's formulas, by the number of classes."""
     writer = _TwoClasses if len(classes) == 2 else _ManyClasses
-    return writer(tree, classes, kind, columns, decimals)
+    return writer(tree, classes, decimals, kind, columns)
 
 
 @dataclass(frozen=True)
-class _TwoClasses(Formulas):
+class _TwoClasses(ScoreFormulas):
     """One formula a node: the log-odds of the event.
 
     The event is the class that a single column is the score of, and otherwise the second class.
@@ -244,7 +259,7 @@ def _squash(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class _ManyClasses(Formulas):
+class _ManyClasses(ScoreFormulas):
     """One formula a class, for probabilities that are yet to be divided by their sum.
 
     The largest group of classes whose own scores are all that counts, in the same way, shares one.

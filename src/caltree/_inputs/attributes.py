@@ -267,14 +267,25 @@ def refuse_infinite_categories(categories: Categories, name: str) -> None:
         )
 
 
+def refuse_infinity(attributes: Attributes, encoded: Floats) -> None:
+    """Refuse infinity in encoded rows, where the values themselves count."""
+    for attribute, column in zip(attributes.columns, encoded.T, strict=True):
+        if np.isinf(column).any():
+            _raise_infinity(column, None, attribute.name)
+
+
 def _check_finite(mean: float, column: Floats, keep: Mask | None, name: str) -> None:
     if not math.isfinite(mean):
-        row = int(np.flatnonzero(np.isinf(column))[0])
-        row = row if keep is None else int(np.flatnonzero(keep)[row])
-        raise ValueError(
-            f"X contains infinity in attribute {name!r} (row {row}); "
-            "replace it or mark it missing (NaN)"
-        )
+        _raise_infinity(column, keep, name)
+
+
+def _raise_infinity(column: Floats, keep: Mask | None, name: str) -> None:
+    row = int(np.flatnonzero(np.isinf(column))[0])
+    row = row if keep is None else int(np.flatnonzero(keep)[row])
+    raise ValueError(
+        f"X contains infinity in attribute {name!r} (row {row}); "
+        "replace it or mark it missing (NaN)"
+    )
 
 
 def _check_columns(table: Table, attributes: Attributes) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import reprlib
-import warnings
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy.typing as npt
 from sklearn.utils import column_or_1d
 
 from .arrays import Classes, Floats, Labels, Mask
+from .warning import warn_user
 
 _MOST_CLASSES = 2**16 - 1
 _FEWEST_ROWS_FOR_A_MODEL = 5
@@ -42,9 +42,7 @@ def check_classes(classes: Classes) -> None:
     """Refuse too few classes, or too many."""
     if len(classes) < 2:
         only = classes[0].item() if isinstance(classes[0], np.generic) else classes[0]
-        raise ValueError(
-            f"y contains one class only, {only!r}; a calibrator needs rows of at least two classes"
-        )
+        raise ValueError(f"y contains one class only, {only!r}; give rows of at least two classes")
     if len(classes) > _MOST_CLASSES:
         raise ValueError(f"y has {len(classes)} classes; at most {_MOST_CLASSES} are possible")
 
@@ -227,9 +225,7 @@ def check_scale(total: float, largest: float, where: str = "") -> None:
 def warn_of_few_rows(total: float) -> None:
     """Warn if the weights sum to so little that they may be shares."""
     if total < _FEWEST_ROWS_FOR_A_MODEL:
-        warnings.warn(
+        warn_user(
             f"sample_weight sums to {total:g}. A weight says how many rows a row counts "
-            "for, and so few rows give no model; rescale, e.g. to a mean of 1.",
-            UserWarning,
-            stacklevel=5,
+            "for, and so few rows give no model; rescale, e.g. to a mean of 1."
         )

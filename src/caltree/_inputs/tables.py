@@ -81,8 +81,8 @@ def read_table(X: Any, argument: str) -> Table:
         raise ValueError(f"Complex data not supported: {argument} is of type {array.dtype}")
     if array.ndim != 2:
         raise ValueError(
-            f"{argument} must have rows and columns, got shape {array.shape}; "
-            f"reshape it, e.g. {argument}.reshape(-1, 1) for one column"
+            f"{argument} must have rows and columns, got shape {array.shape}. "
+            f"Reshape your data, e.g. {argument}.reshape(-1, 1) for one column"
         )
     return Table(argument, None, array.shape, array)
 

@@ -18,6 +18,17 @@ from .scores import ScoreKind, ScoreType, as_score_matrix
 
 
 @dataclass(frozen=True)
+class LabelledRows:
+    """Checked labels and weights; rows of weight 0 are left out."""
+
+    classes: npt.NDArray[Any]
+    labels: Labels
+    weights: Floats | None
+    keep: Mask | None
+    """The rows of the table that are used; None for all."""
+
+
+@dataclass(frozen=True)
 class TrainingRows:
     """Checked labels, scores and weights; rows of weight 0 are left out."""
 
@@ -45,6 +56,25 @@ class TrainingRows:
         return ScoreKind(len(self.classes), self.score_type)
 
 
+def check_labelled_rows(
+    y: Any, sample_weight: Any, n_rows: int, of: str = "X", *, weights_count_rows: bool = True
+) -> LabelledRows:
+    """Check the labels and weights of rows, whose number is that of `of`.
+
+    `weights_count_rows` says whether the scale of the weights matters: then a warning tells of
+    weights that were meant as shares.
+    """
+    weights = check_weights(sample_weight, n_rows, of)
+    keep = None if weights is None or weights.all() else weights > 0
+    classes, labels = check_labels(y, n_rows, keep)
+    if weights is not None:
+        check_training_weights(weights)
+        if weights_count_rows:
+            warn_of_few_rows(float(weights.sum()))
+        weights = weights if keep is None else weights[keep]
+    return LabelledRows(classes, labels, weights, keep)
+
+
 def check_training_rows(
     X: Any,
     y: Any,
@@ -58,26 +88,23 @@ def check_training_rows(
 ) -> TrainingRows:
     """Check training rows; without `X` the labels say how many there are.
 
-    `weights_count_rows` says whether the scale of the weights matters: then a warning tells of
-    weights that were meant as shares.
+    For `weights_count_rows` see `check_labelled_rows`.
     """
     of, n_rows = ("y", _count_labels(y)) if X is None else ("X", count_rows(X, "X"))
-    weights = check_weights(sample_weight, n_rows, of)
-    keep = None if weights is None or weights.all() else weights > 0
-    classes, labels = check_labels(y, n_rows, keep)
+    labelled = check_labelled_rows(
+        y, sample_weight, n_rows, of, weights_count_rows=weights_count_rows
+    )
+    classes, keep = labelled.classes, labelled.keep
     known_groups = check_groups(groups, n_rows, keep, of)
     matrix = as_score_matrix(scores, n_rows, len(classes), keep, of)
     columns, matrix = find_columns(scores, matrix, classes, pos_label)
     kind = resolve_score_type(matrix, len(classes), score_type, keep)
     if columns.is_turned:
         matrix = turn(matrix, kind)
-    if weights is not None:
-        check_training_weights(weights)
-        if weights_count_rows:
-            warn_of_few_rows(float(weights.sum()))
-        weights = weights if keep is None else weights[keep]
-    rows = TrainingRows(classes, labels, matrix, columns, kind, weights, keep, known_groups)
-    backwards = find_backwards(rows.scores, rows.kind, labels, weights)
+    rows = TrainingRows(
+        classes, labelled.labels, matrix, columns, kind, labelled.weights, keep, known_groups
+    )
+    backwards = find_backwards(rows.scores, rows.kind, rows.labels, rows.weights)
     warn_of_backwards(backwards, classes.tolist(), columns.positive, stacklevel=4)
     return rows
 

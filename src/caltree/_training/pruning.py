@@ -25,16 +25,25 @@ class Pruning:
 
     alpha: float | None
     path: Path | None
-    """Strengths and the held-out RMSE of each; None if nothing was chosen."""
+    """Strengths and the held-out error of each; None if nothing was chosen."""
 
 
-def choose_pruning(grown: GrownTrees, ccp_alpha: float | Literal["cv"] | None) -> Pruning:
-    """Choose the pruning strength with the lowest held-out RMSE; of equals the stronger."""
+def choose_pruning(
+    grown: GrownTrees, ccp_alpha: float | Literal["cv"] | None, *, squared: bool = True
+) -> Pruning:
+    """Choose the pruning strength with the lowest held-out error; of equals the stronger.
+
+    The errors of the trees are squared, and compared by their roots, or shares of wrong rows.
+    """
     if ccp_alpha is None or not isinstance(ccp_alpha, str):
         return Pruning(ccp_alpha, None)
     sequences = [_core.pruning_sequence(*tree) for tree in grown.of_folds]
     # A fold whose rows have no weight to speak of says nothing.
-    paths = [path for path in sequences if len(path[1]) > 0]
+    paths = [
+        (steps, np.sqrt(errors) if squared else errors)
+        for steps, errors in sequences
+        if len(errors) > 0
+    ]
     alphas, _ = _core.pruning_sequence(*grown.whole)
     strengths = np.sqrt(alphas * np.append(alphas[1:], _STRENGTH_OF_ROOT))
     errors = _held_out_errors(strengths, paths)
@@ -43,10 +52,10 @@ def choose_pruning(grown: GrownTrees, ccp_alpha: float | Literal["cv"] | None) -
 
 
 def _held_out_errors(strengths: Floats, paths: Sequence[Path]) -> Floats:
-    """Held-out RMSE of each pruning strength, averaged over folds."""
+    """Held-out error of each pruning strength, averaged over folds."""
     total = np.zeros(len(strengths))
     for fold_alphas, fold_errors in paths:
         # The alphas of a sequence need not rise: a step is passed once any alpha exceeds.
         highest = np.maximum.accumulate(fold_alphas)
-        total += np.sqrt(fold_errors)[np.searchsorted(highest, strengths, side="right") - 1]
+        total += fold_errors[np.searchsorted(highest, strengths, side="right") - 1]
     return np.asarray(total / len(paths))

@@ -41,6 +41,13 @@ class Boosting:
     max_iterations: int
     frequencies: bool
     """Whether a node in which no score varies answers its class frequencies."""
+    scoring: Literal["rmse", "accuracy"] = "rmse"
+    """What iterations and pruning are chosen by."""
+
+    @property
+    def counts_wrong_rows(self) -> bool:
+        """Whether errors are rows of another class than the most probable, not squared."""
+        return self.scoring == "accuracy"
 
 
 @dataclass(frozen=True)
@@ -54,10 +61,10 @@ class PrunedTree:
 def fit_published_tree(
     engine: PublishedEngine, ccp_alpha: float | Literal["cv"] | None
 ) -> PrunedTree:
-    """Grow a tree and prune it, at a given strength or at that of the lowest held-out RMSE."""
+    """Grow a tree and prune it, at a given strength or at that of the lowest held-out error."""
     grown = engine.grow()
     with progress.stage(JUDGING + AVERAGING) as judging:
-        pruning = choose_pruning(grown, ccp_alpha)
+        pruning = choose_pruning(grown, ccp_alpha, squared=not engine.counts_wrong_rows)
         judging.say("pruned the tree")
     level, all_of_it = pruned_level(pruning.alpha), np.ones(1)
     model = engine.model(level.collapse(grown.whole, all_of_it))
@@ -89,8 +96,9 @@ class PublishedEngine:
         self._n_threads = count_threads(n_jobs)
         self.iterations = 0
         """Once trees are grown, their number of iterations; 0 if every node chose for itself."""
-        self.iteration_rmse: Floats | None = None
-        """Held-out RMSE after 0, 1, 2, ... iterations, averaged over folds, if it was chosen."""
+        self.counts_wrong_rows = boosting.counts_wrong_rows
+        self.iteration_errors: Floats | None = None
+        """Held-out error after 0, 1, 2, ... iterations, averaged over folds, if it was chosen."""
 
     def model(self, tree: dict[str, Any]) -> FittedModel:
         """Make a fitted model of a tree that the core has finished."""
@@ -116,6 +124,7 @@ class PublishedEngine:
                 n_folds,
                 boosting.frequencies,
                 len(part[1]) == 0,  # the trees of the folds predict nothing
+                boosting.counts_wrong_rows,
             )
 
         given = list(zip(structures, parts, strict=True))
@@ -123,7 +132,7 @@ class PublishedEngine:
             models = run_in_threads(fit_models, given, self._n_threads, fitting.reach)
             fitting.say(f"fitted their node models by {self.iterations} iterations")
         whole, *others = zip(structures, models, strict=True)
-        return TreesOnRows(whole, others, self._dataset, of_folds, "rmse")
+        return TreesOnRows(whole, others, self._dataset, of_folds, boosting.scoring)
 
     def _grow_structures_and_choose_iterations(
         self, rows: Sequence[npt.NDArray[np.uint32]]
@@ -134,7 +143,8 @@ class PublishedEngine:
         """
         boosting, core = self._boosting, self._dataset.core
         chooses = boosting.iterations is None
-        paths = [_core.boosting_path(core, *fold) for fold in self._folds] if chooses else []
+        folds, wrong = self._folds if chooses else [], boosting.counts_wrong_rows
+        paths = [_core.boosting_path(core, *fold, wrong) for fold in folds]
         sizes = (boosting.min_samples_split, boosting.min_samples_leaf, boosting.max_depth)
         jobs: list[Callable[[], Any]] = [partial(_core.grow, core, some, *sizes) for some in rows]
         jobs += [partial(path.run_ahead, boosting.max_iterations, _RUN_AHEAD) for path in paths]
@@ -146,5 +156,5 @@ class PublishedEngine:
             self.iterations = boosting.iterations
         else:
             self.iterations, sums = _core.choose_iterations(paths, boosting.max_iterations)
-            self.iteration_rmse = sums / len(paths)
+            self.iteration_errors = sums / len(paths)
         return structures
