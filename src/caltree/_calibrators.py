@@ -9,10 +9,12 @@ from typing import Any
 from ._base import Calibrator
 from ._fitted import storage
 from ._inputs.parameters import check_choice
+from ._stored_base import StoredEstimator
 from .boosting import CalibrationBoosting
 from .curves import BetaScaling, TemperatureScaling
 from .ensemble import CalibrationEnsemble
 from .forest import CalibrationForest
+from .logistic_model_tree import LogisticModelTree
 from .published import PublishedCalibrationTree
 from .scaling import IdentityCalibrator, IsotonicScaling, PlattScaling
 from .tree import CalibrationTree
@@ -29,7 +31,8 @@ SHORTCUTS: dict[str, type[Calibrator]] = {
     "beta": BetaScaling,
     "none": IdentityCalibrator,
 }
-_BY_FORMAT = {storage.format_name(kind.__name__): kind for kind in SHORTCUTS.values()}
+_STORED: tuple[type[StoredEstimator], ...] = (*SHORTCUTS.values(), LogisticModelTree)
+_BY_FORMAT = {storage.format_name(kind.__name__): kind for kind in _STORED}
 
 
 def make_calibrator(name: str) -> Calibrator:
@@ -37,7 +40,7 @@ def make_calibrator(name: str) -> Calibrator:
     return SHORTCUTS[check_choice("calibrator", name, tuple(SHORTCUTS))]()
 
 
-def load(path: Any) -> Calibrator:
+def load(path: Any) -> StoredEstimator:
     """Read a calibrator of any class from a file that `save` or ``caltree fit`` wrote.
 
     Nothing in the file is executed.
@@ -49,10 +52,11 @@ def load(path: Any) -> Calibrator:
 
     Returns
     -------
-    calibrator
+    calibrator or classifier
         A `CalibrationTree`, `PublishedCalibrationTree`, `CalibrationForest`,
         `CalibrationBoosting`, `CalibrationEnsemble`, `PlattScaling`, `TemperatureScaling`,
-        `BetaScaling`, `IsotonicScaling` or `IdentityCalibrator`, as the file says.
+        `BetaScaling`, `IsotonicScaling`, `IdentityCalibrator` or `LogisticModelTree`, as the file
+        says.
 
     Examples
     --------
@@ -69,13 +73,20 @@ def load(path: Any) -> Calibrator:
     20
     """
     try:
-        return read_calibrator(Path(path).read_bytes())[0]
+        return _read(Path(path).read_bytes())[0]
     except ValueError as error:
         raise ValueError(f"{path} is no stored calibrator: {error}") from None
 
 
 def read_calibrator(content: bytes) -> tuple[Calibrator, dict[str, Any]]:
     """Read a calibrator of any class from JSON, which is returned, too; ValueError if malformed."""
+    found, stored = _read(content)
+    if not isinstance(found, Calibrator):
+        raise ValueError(f"it is a {type(found).__name__}, a classifier that calibrates no scores")
+    return found, stored
+
+
+def _read(content: bytes) -> tuple[StoredEstimator, dict[str, Any]]:
     if not content.strip():
         raise ValueError("it is empty")
     try:

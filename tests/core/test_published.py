@@ -469,7 +469,7 @@ def test_the_whole_tree():
             return
         if made.boosting_iterations != expected.boosting_iterations:
             outcomes["another number of iterations"] += 1
-            sums = expected.iteration_rmse
+            sums = expected.iteration_error
             chosen = [made.boosting_iterations, expected.boosting_iterations]
             if abs(np.diff(sums[chosen])) <= 1e-9:
                 iterations = made.boosting_iterations

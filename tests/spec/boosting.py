@@ -64,6 +64,18 @@ def rmse(probabilities: Floats, y: Classes) -> float:
     return float(np.sqrt(squared_error(probabilities, y) / max(probabilities.size, 1)))
 
 
+def wrong_rows(probabilities: Floats, y: Classes) -> int:
+    """Rows whose class is not the most probable one, the first of equals."""
+    return int((probabilities.argmax(axis=1) != y).sum())
+
+
+def mean_error(probabilities: Floats, y: Classes, by_wrong_rows: bool) -> float:
+    """The error that is chosen by: RMSE or, in logistic model trees, the share of wrong rows."""
+    if by_wrong_rows:
+        return wrong_rows(probabilities, y) / max(len(y), 1)
+    return rmse(probabilities, y)
+
+
 def boost(lines: Floats, scores: Floats, y: Classes, iterations: int) -> tuple[Floats, int]:
     """Run LogitBoost from a given model.
 
@@ -131,20 +143,25 @@ def _fit_line(p: Floats, is_class: NDArray[np.bool_], scores: Floats) -> Floats 
 
 
 def choose_iterations(
-    lines: Floats, scores: Floats, y: Classes, max_iterations: int = 200, n_folds: int = 5
+    lines: Floats,
+    scores: Floats,
+    y: Classes,
+    max_iterations: int = 200,
+    n_folds: int = 5,
+    by_wrong_rows: bool = False,
 ) -> tuple[int, Floats]:
     """Choose the number of boosting iterations by cross-validation.
 
     Returns
     -------
-    The best number, and the held-out RMSE summed over folds for each number of iterations from 0
+    The best number, and the held-out error summed over folds for each number of iterations from 0
     (the model given) to the last that every fold reached.
     """
     sums = np.zeros(max_iterations + 1)
     last = max_iterations
     for train, test in deal_folds(y, n_folds):
         F_train, F_test = margins(lines, scores[train]), margins(lines, scores[test])
-        sums[0] += rmse(softmax(F_test), y[test])
+        sums[0] += mean_error(softmax(F_test), y[test], by_wrong_rows)
         iteration = lowest = 0
         while iteration < min(last, lowest + PATIENCE):
             step = fit_lines(F_train, scores[train], y[train])
@@ -153,7 +170,7 @@ def choose_iterations(
             F_train = F_train + margins(step, scores[train])
             F_test = F_test + margins(step, scores[test])
             iteration += 1
-            sums[iteration] += rmse(softmax(F_test), y[test])
+            sums[iteration] += mean_error(softmax(F_test), y[test], by_wrong_rows)
             # A minimum of the running sum, this fold and those before, not of this fold alone.
             if sums[iteration] < sums[lowest]:
                 lowest = iteration

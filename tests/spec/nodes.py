@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .boosting import Classes, Floats, boost, choose_iterations, predict, squared_error
+from .boosting import Classes, Floats, boost, choose_iterations, predict, squared_error, wrong_rows
 from .folds import Rows
 from .splits import Split, find_split
 
@@ -113,6 +113,7 @@ def fit_node_models(
     iterations: int | None,
     max_iterations: int = 200,
     n_folds: int = 5,
+    by_wrong_rows: bool = False,
 ) -> None:
     """Give a node and all below it their models and errors.
 
@@ -123,14 +124,23 @@ def fit_node_models(
     scores, y : of all rows, indexed by the rows of the nodes
     iterations : to run in every node; None to choose in every node by cross-validation
     max_iterations, n_folds : for that choice
+    by_wrong_rows : whether errors are wrong rows, or squared errors, mean over classes
     """
     node_scores, node_y = scores[node.rows], y[node.rows]
     node.lines = lines
     if node.n >= MIN_ROWS_FOR_MODEL:
         wanted = iterations
         if wanted is None:
-            wanted, _ = choose_iterations(lines, node_scores, node_y, max_iterations, n_folds)
+            wanted, _ = choose_iterations(
+                lines, node_scores, node_y, max_iterations, n_folds, by_wrong_rows
+            )
         node.lines, node.iterations_run = boost(lines, node_scores, node_y, wanted)
-    node.error = squared_error(predict(node.lines, node_scores), node_y) / len(lines)
+    probabilities = predict(node.lines, node_scores)
+    if by_wrong_rows:
+        node.error = float(wrong_rows(probabilities, node_y))
+    else:
+        node.error = squared_error(probabilities, node_y) / len(lines)
     for child in node.children:
-        fit_node_models(child, node.lines, scores, y, iterations, max_iterations, n_folds)
+        fit_node_models(
+            child, node.lines, scores, y, iterations, max_iterations, n_folds, by_wrong_rows
+        )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .boosting import Classes, Floats, choose_iterations, in_order_sum, rmse
+from .boosting import Classes, Floats, choose_iterations, in_order_sum, mean_error
 from .folds import Rows, deal_folds
 from .nodes import Node, fit_node_models, grow
 from .pruning import pruning_sequence
@@ -22,15 +22,15 @@ class SpecTree:
     root : the (pruned) tree
     replacements : (d,) what stands in for missing values
     boosting_iterations : the number chosen at the root, or fixed
-    iteration_rmse : held-out RMSE, summed over folds, for each number of iterations; None if fixed
+    iteration_error : held-out error summed over folds, by number of iterations; None if fixed
     alpha : strength of pruning used; None if not pruned
-    pruning_path : strengths tried and their held-out RMSE summed over folds; None unless "cv"
+    pruning_path : strengths tried and their held-out error summed over folds; None unless "cv"
     """
 
     root: Node
     replacements: Floats
     boosting_iterations: int
-    iteration_rmse: Floats | None
+    iteration_error: Floats | None
     alpha: float | None
     pruning_path: tuple[Floats, Floats] | None
 
@@ -53,6 +53,7 @@ def published_tree(
     min_samples_split: int = 16,
     min_samples_leaf: int = 2,
     max_depth: int | None = None,
+    by_wrong_rows: bool = False,
 ) -> SpecTree:
     """Fit the published tree.
 
@@ -68,16 +69,17 @@ def published_tree(
     n_folds : folds of both cross-validations
     pruning : "cv", a fixed strength, or None for the tree as grown
     min_samples_split, min_samples_leaf, max_depth : limits of growth
+    by_wrong_rows : choose by wrong rows, as logistic model trees do, not by RMSE
     """
     replacements = missing_value_replacements(X, n_categories)
     X = fill_missing(X, replacements)
     no_model = np.zeros((n_classes, 1 + scores.shape[1]))
 
-    iteration_rmse = None
+    iteration_error = None
     iterations_in_node = boosting_iterations
     if boosting_iterations is None:
-        boosting_iterations, iteration_rmse = choose_iterations(
-            no_model, scores, y, max_boosting_iterations, n_folds
+        boosting_iterations, iteration_error = choose_iterations(
+            no_model, scores, y, max_boosting_iterations, n_folds, by_wrong_rows
         )
         # Where boosting does not even help at the root, every node chooses for itself.
         iterations_in_node = boosting_iterations or None
@@ -94,7 +96,14 @@ def published_tree(
             max_depth=max_depth,
         )
         fit_node_models(
-            root, no_model, scores, y, iterations_in_node, max_boosting_iterations, n_folds
+            root,
+            no_model,
+            scores,
+            y,
+            iterations_in_node,
+            max_boosting_iterations,
+            n_folds,
+            by_wrong_rows,
         )
         return root
 
@@ -102,7 +111,7 @@ def published_tree(
     alpha, path = None, None
     if pruning == "cv":
         curves = [
-            pruning_curve(grown_on(train), X[test], y[test], scores[test])
+            pruning_curve(grown_on(train), X[test], y[test], scores[test], by_wrong_rows)
             for train, test in deal_folds(y, n_folds)
         ]
         path = strengths_tried(list(pruning_sequence(deepcopy(root), len(y))), curves)
@@ -111,7 +120,7 @@ def published_tree(
         alpha = float(pruning)
     if alpha is not None:
         list(pruning_sequence(root, len(y), alpha))
-    return SpecTree(root, replacements, boosting_iterations, iteration_rmse, alpha, path)
+    return SpecTree(root, replacements, boosting_iterations, iteration_error, alpha, path)
 
 
 def missing_value_replacements(X: Floats, n_categories: Sequence[int]) -> Floats:
@@ -135,20 +144,20 @@ def fill_missing(X: Floats, replacements: Floats) -> Floats:
 
 
 def pruning_curve(
-    root: Node, X: Floats, y: Classes, scores: Floats
+    root: Node, X: Floats, y: Classes, scores: Floats, by_wrong_rows: bool = False
 ) -> tuple[list[float], list[float]]:
-    """Alphas of the pruning sequence of a fold's tree, and the held-out RMSE after each step."""
+    """Alphas of the pruning sequence of a fold's tree, and the held-out error after each step."""
     alphas, errors = [], []
     for alpha in pruning_sequence(root, root.n):
         alphas.append(alpha)
-        errors.append(rmse(root.predict_proba(X, scores), y))
+        errors.append(mean_error(root.predict_proba(X, scores), y, by_wrong_rows))
     return alphas, errors
 
 
 def strengths_tried(
     alphas: list[float], curves: list[tuple[list[float], list[float]]]
 ) -> tuple[Floats, Floats]:
-    """Strengths between the steps of the full tree, and their held-out RMSE summed over folds."""
+    """Strengths between the steps of the full tree, and their held-out error summed over folds."""
     strengths = [
         math.sqrt(alpha * following)
         for alpha, following in zip(alphas, [*alphas[1:], 1.0], strict=True)

@@ -1,4 +1,4 @@
-"""`plot_tree`: a calibration tree as a picture."""
+"""`plot_tree`: a tree as a picture."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from .._fitted.names import format_count, printable
 from .._fitted.outline import Outline
 from .._inputs.arrays import Floats
 from .._inputs.parameters import check_choice, check_count, check_flag
-from .._model_base import AttributeCalibrator, TreeCalibrator
+from .._model_base import AttributeCalibrator
+from .._tree_base import TreeEstimator
 from .boxes import draw_into, draw_new
 from .layout import Box, Orientation
 from .style import check_axes, require_matplotlib, shorten
@@ -35,7 +36,7 @@ _MOST_LINES = 3
 
 
 def plot_tree(
-    tree: TreeCalibrator | CalibratedClassifierBase,
+    tree: TreeEstimator | CalibratedClassifierBase,
     *,
     ax: Axes | None = None,
     max_depth: int | None = None,
@@ -44,7 +45,7 @@ def plot_tree(
     counts: bool = True,
     orientation: Literal["auto", "down", "right"] = "auto",
 ) -> Axes:
-    """Draw a calibration tree: conditions on its branches, formulas in its nodes.
+    """Draw a tree: conditions on its branches, formulas in its nodes.
 
     The words are those of `CalibrationTree.to_text`: formulas in leaves and, in an averaged tree,
     in all nodes that have a weight in the probabilities, the darker the larger it is; and in
@@ -52,7 +53,7 @@ def plot_tree(
 
     Parameters
     ----------
-    tree : CalibrationTree, PublishedCalibrationTree or CalibratedClassifier
+    tree : CalibrationTree, PublishedCalibrationTree, LogisticModelTree or CalibratedClassifier
         A fitted tree, or a fitted classifier that is calibrated by one.
     ax : matplotlib Axes, optional
         Where to draw; the text shrinks until the tree fits. By default a new figure that is as
@@ -119,12 +120,12 @@ def plot_tree(
     return draw_new(trees, note) if given is None else draw_into(given[0], trees, note)
 
 
-def _check_tree(tree: Any) -> TreeCalibrator:
+def _check_tree(tree: Any) -> TreeEstimator:
     found = tree
     if isinstance(tree, CalibratedClassifierBase):
         check_is_fitted(tree)
         found = tree.calibrator_
-    if isinstance(found, TreeCalibrator):
+    if isinstance(found, TreeEstimator):
         check_is_fitted(found)
         return found
     whose = "the calibrator of tree" if found is not tree else "tree"
