@@ -22,6 +22,7 @@ from caltree import (
     CalibrationTree,
     IdentityCalibrator,
     IsotonicScaling,
+    LogisticModelTree,
     PlattScaling,
     PublishedCalibrationTree,
     TemperatureScaling,
@@ -105,6 +106,14 @@ CASES = {
     "published, fixed strength": (
         lambda: boosted_tree(boosting_iterations=3, ccp_alpha=0.001),
         rows,
+    ),
+    "logistic model tree": (
+        lambda: LogisticModelTree(max_boosting_iterations=20),
+        lambda: rows()[:2],
+    ),
+    "logistic model tree, categories": (
+        lambda: LogisticModelTree(boosting_iterations=3, ccp_alpha=None, scoring="rmse"),
+        lambda: make_frame(300)[:2],
     ),
     "log loss": (lambda: CalibrationTree(scoring="log_loss"), rows),
     "histograms": (lambda: CalibrationTree(tree_method="hist"), rows),
