@@ -130,9 +130,20 @@ class LogisticModelTree(ClassifierMixin, PublishedMethod, TreeEstimator, StoredE
     >>> X = random.normal(size=(600, 2))
     >>> y = np.where(X[:, 0] > 0.5, X[:, 1] > 0, X[:, 1] < 0)
     >>> tree = LogisticModelTree().fit(X, y)
-    >>> print(tree.to_text(decimals=1))  # doctest: +SKIP
-    >>> tree.score(X, y) > 0.95
-    True
+    >>> tree.predict(X[:3])
+    array([ True,  True, False])
+    >>> print(tree.to_text(decimals=1))
+    p: probability of True
+    |--- x1 <= -0.00499613  (n=294)
+    |   |--- x0 <= 0.48424  (n=210)
+    |   |   logit p = 5.1 - 3.4 x0 - 0.75 x1
+    |   |--- x0 > 0.48424  (n=84)
+    |   |   logit p = -1.7 - 4.2 x0 - 0.23 x1
+    |--- x1 > -0.00499613  (n=306)
+    |   |--- x0 <= 0.48424  (n=214)
+    |   |   logit p = -5 + 3.4 x0 - 0.75 x1
+    |   |--- x0 > 0.48424  (n=92)
+    |   |   logit p = -0.63 + 4.7 x0 + 1.5 x1
     """
 
     def __init__(
