@@ -20,6 +20,7 @@ from caltree import (
     IsotonicScaling,
     PlattScaling,
     PublishedCalibrationTree,
+    SmoothIsotonicScaling,
     TemperatureScaling,
 )
 from caltree.metrics import brier_score, brier_split, expected_calibration_error, log_loss, rmse
@@ -34,6 +35,7 @@ CALIBRATORS = [
     TemperatureScaling(),
     BetaScaling(),
     IsotonicScaling(),
+    SmoothIsotonicScaling(),
     IdentityCalibrator(),
 ]
 IDS = [repr(each) for each in CALIBRATORS]

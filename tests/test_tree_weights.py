@@ -21,6 +21,7 @@ from caltree import (
     IsotonicScaling,
     PlattScaling,
     PublishedCalibrationTree,
+    SmoothIsotonicScaling,
     TemperatureScaling,
 )
 
@@ -259,6 +260,7 @@ EVERY = {
     "temperature": TemperatureScaling(),
     "beta": BetaScaling(),
     "isotonic": IsotonicScaling(),
+    "smooth isotonic": SmoothIsotonicScaling(),
     "identity": IdentityCalibrator(),
 }
 every_calibrator = pytest.mark.parametrize("calibrator", EVERY.values(), ids=EVERY)

@@ -24,6 +24,7 @@ from caltree import (
     IsotonicScaling,
     PlattScaling,
     PublishedCalibrationTree,
+    SmoothIsotonicScaling,
     TemperatureScaling,
 )
 
@@ -108,6 +109,7 @@ PARAMETERS: dict[type, dict[str, Draw]] = {
     TemperatureScaling: SHARED,
     BetaScaling: {**SHARED, "l2_regularization": OF_SHRUNKEN["l2_regularization"]},
     IsotonicScaling: SHARED,
+    SmoothIsotonicScaling: SHARED,
     IdentityCalibrator: SHARED,
 }
 # These look at the scores alone.
@@ -116,6 +118,7 @@ GLOBAL = (
     TemperatureScaling,
     BetaScaling,
     IsotonicScaling,
+    SmoothIsotonicScaling,
     IdentityCalibrator,
 )
 # Never left at their defaults, for speed and since a fit must be repeatable.
@@ -130,7 +133,8 @@ SHARES = {
     PlattScaling: 0.08,
     TemperatureScaling: 0.04,
     BetaScaling: 0.06,
-    IsotonicScaling: 0.08,
+    IsotonicScaling: 0.05,
+    SmoothIsotonicScaling: 0.03,
     IdentityCalibrator: 0.04,
 }
 

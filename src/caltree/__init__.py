@@ -13,7 +13,12 @@ if TYPE_CHECKING:
     from .forest import CalibrationForest
     from .logistic_model_tree import LogisticModelTree
     from .published import PublishedCalibrationTree
-    from .scaling import IdentityCalibrator, IsotonicScaling, PlattScaling
+    from .scaling import (
+        IdentityCalibrator,
+        IsotonicScaling,
+        PlattScaling,
+        SmoothIsotonicScaling,
+    )
     from .tree import CalibrationTree
 
 __version__ = "0.1.0"
@@ -31,6 +36,7 @@ __all__ = [
     "LogisticModelTree",
     "PlattScaling",
     "PublishedCalibrationTree",
+    "SmoothIsotonicScaling",
     "TemperatureScaling",
     "__version__",
     "audit",
@@ -51,6 +57,7 @@ _HOMES = {
     "LogisticModelTree": "logistic_model_tree",
     "PlattScaling": "scaling",
     "PublishedCalibrationTree": "published",
+    "SmoothIsotonicScaling": "scaling",
     "TemperatureScaling": "curves",
     "audit": "_audit",
     "load": "_calibrators",

@@ -16,7 +16,7 @@ from .ensemble import CalibrationEnsemble
 from .forest import CalibrationForest
 from .logistic_model_tree import LogisticModelTree
 from .published import PublishedCalibrationTree
-from .scaling import IdentityCalibrator, IsotonicScaling, PlattScaling
+from .scaling import IdentityCalibrator, IsotonicScaling, PlattScaling, SmoothIsotonicScaling
 from .tree import CalibrationTree
 
 SHORTCUTS: dict[str, type[Calibrator]] = {
@@ -26,6 +26,7 @@ SHORTCUTS: dict[str, type[Calibrator]] = {
     "boosting": CalibrationBoosting,
     "ensemble": CalibrationEnsemble,
     "isotonic": IsotonicScaling,
+    "smooth_isotonic": SmoothIsotonicScaling,
     "platt": PlattScaling,
     "temperature": TemperatureScaling,
     "beta": BetaScaling,
@@ -55,8 +56,8 @@ def load(path: Any) -> StoredEstimator:
     calibrator or classifier
         A `CalibrationTree`, `PublishedCalibrationTree`, `CalibrationForest`,
         `CalibrationBoosting`, `CalibrationEnsemble`, `PlattScaling`, `TemperatureScaling`,
-        `BetaScaling`, `IsotonicScaling`, `IdentityCalibrator` or `LogisticModelTree`, as the file
-        says.
+        `BetaScaling`, `IsotonicScaling`, `SmoothIsotonicScaling`, `IdentityCalibrator` or
+        `LogisticModelTree`, as the file says.
 
     Examples
     --------

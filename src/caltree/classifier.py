@@ -63,10 +63,11 @@ class CalibratedClassifier(CalibratedClassifierBase):
         A calibrator, or short for one with its default parameters: "tree" (`CalibrationTree`),
         "published" (`PublishedCalibrationTree`), "forest" (`CalibrationForest`), "boosting"
         (`CalibrationBoosting`), "ensemble" (`CalibrationEnsemble`), "isotonic"
-        (`IsotonicScaling`), "platt" (`PlattScaling`), "temperature" (`TemperatureScaling`), "beta"
-        (`BetaScaling`) or "none" (`IdentityCalibrator`, no calibration). Anything else with
-        ``fit(X, y, scores)`` and ``predict_proba(X, scores)`` will do. A search may set
-        ``calibrator__max_depth`` and the like in any case.
+        (`IsotonicScaling`), "smooth_isotonic" (`SmoothIsotonicScaling`), "platt" (`PlattScaling`),
+        "temperature" (`TemperatureScaling`), "beta" (`BetaScaling`) or "none"
+        (`IdentityCalibrator`, no calibration). Anything else with ``fit(X, y, scores)`` and
+        ``predict_proba(X, scores)`` will do. A search may set ``calibrator__max_depth`` and the
+        like in any case.
     cv : int, splitter or iterable of (train, test), default=5
         The folds of the out-of-fold scores. A number of folds is stratified, and keeps `groups`
         together if they are given. Rows that are never tested, as the first ones of a

@@ -19,6 +19,7 @@ from caltree import (
     IdentityCalibrator,
     IsotonicScaling,
     PlattScaling,
+    SmoothIsotonicScaling,
     TemperatureScaling,
 )
 
@@ -29,6 +30,7 @@ MODELS = [
     CalibratedClassifier(LogisticRegression(), TemperatureScaling()),
     CalibratedClassifier(LogisticRegression(), BetaScaling()),
     CalibratedClassifier(GaussianNB(), IsotonicScaling()),
+    CalibratedClassifier(GaussianNB(), SmoothIsotonicScaling()),
     CalibratedClassifier(ExtraTreesClassifier(3, random_state=0), cv=2),
     CalibratedClassifier(GaussianNB(), "platt", cv=2, ensemble=True),
     CalibratedClassifier(LinearSVC(), IdentityCalibrator()),

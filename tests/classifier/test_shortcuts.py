@@ -20,6 +20,7 @@ from caltree import (
     IsotonicScaling,
     PlattScaling,
     PublishedCalibrationTree,
+    SmoothIsotonicScaling,
     TemperatureScaling,
 )
 
@@ -33,6 +34,7 @@ NAMES = {
     "boosting": CalibrationBoosting(),
     "ensemble": CalibrationEnsemble(),
     "isotonic": IsotonicScaling(),
+    "smooth_isotonic": SmoothIsotonicScaling(),
     "platt": PlattScaling(),
     "temperature": TemperatureScaling(),
     "beta": BetaScaling(),

@@ -27,6 +27,7 @@ from caltree import (
     IsotonicScaling,
     PlattScaling,
     PublishedCalibrationTree,
+    SmoothIsotonicScaling,
     TemperatureScaling,
 )
 from caltree._fitted.fingerprint import Fingerprint, calibration_hashes, table_hashes
@@ -45,6 +46,7 @@ CALIBRATORS = {
     "temperature": TemperatureScaling(),
     "beta": BetaScaling(),
     "isotonic": IsotonicScaling(),
+    "smooth isotonic": SmoothIsotonicScaling(),
     "identity": IdentityCalibrator(),
 }
 every = pytest.mark.parametrize("name", CALIBRATORS)

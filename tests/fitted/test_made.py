@@ -15,6 +15,7 @@ from caltree import (
     IsotonicScaling,
     PlattScaling,
     PublishedCalibrationTree,
+    SmoothIsotonicScaling,
     TemperatureScaling,
 )
 
@@ -31,6 +32,7 @@ KINDS = [
     TemperatureScaling(),
     BetaScaling(),
     IsotonicScaling(),
+    SmoothIsotonicScaling(),
     IdentityCalibrator(),
 ]
 

@@ -25,6 +25,7 @@ from caltree import (
     LogisticModelTree,
     PlattScaling,
     PublishedCalibrationTree,
+    SmoothIsotonicScaling,
     TemperatureScaling,
     cli,
 )
@@ -184,6 +185,7 @@ CASES = {
     "beta, very many classes": (BetaScaling, lambda: rows(31)),
     "isotonic": (IsotonicScaling, rows),
     "isotonic, many classes": (IsotonicScaling, lambda: rows(5)),
+    "smooth isotonic": (SmoothIsotonicScaling, rows),
     "identity": (IdentityCalibrator, rows),
     "identity, several classifiers": (IdentityCalibrator, lambda: rows(3, 2)),
 }

@@ -12,6 +12,7 @@ from caltree import (
     IsotonicScaling,
     PlattScaling,
     PublishedCalibrationTree,
+    SmoothIsotonicScaling,
     TemperatureScaling,
 )
 
@@ -23,6 +24,7 @@ CALIBRATORS = [
     TemperatureScaling(),
     BetaScaling(),
     IsotonicScaling(),
+    SmoothIsotonicScaling(),
     IdentityCalibrator(),
 ]
 names = [type(calibrator).__name__ for calibrator in CALIBRATORS]

@@ -18,6 +18,7 @@ from caltree import (
     IsotonicScaling,
     PlattScaling,
     PublishedCalibrationTree,
+    SmoothIsotonicScaling,
     TemperatureScaling,
     ensemble,
 )
@@ -114,6 +115,9 @@ def _cases():
         "isotonic": Case(IsotonicScaling, columns=1),
         "isotonic, ten classes": Case(IsotonicScaling, **ten),
         "isotonic of margins": Case(IsotonicScaling, scores="margin"),
+        "smooth isotonic": Case(SmoothIsotonicScaling, columns=1),
+        "smooth isotonic, ten classes": Case(SmoothIsotonicScaling, **ten),
+        "smooth isotonic of margins": Case(SmoothIsotonicScaling, scores="margin"),
         "identity": Case(IdentityCalibrator, n_classes=3, n_classifiers=2),
         "averaged, first class": Case(CalibrationTree, **first),
         "published, first class": Case(PublishedCalibrationTree, **first),

@@ -79,14 +79,34 @@ def _most_likely(
     return float(sigmoid[0]), float(sigmoid[1])
 
 
+def fit_smooth_isotonic(
+    score: Floats, positive: Mask, weights: Floats | None
+) -> tuple[Floats, Floats]:
+    """Fit a rising function; return a point of each of its flat regions: mean score, and height."""
+    score = _drop_tiny(score)
+    steps = np.interp(score, *fit_isotonic(score, positive, weights))
+    heights, region = np.unique(steps, return_inverse=True)
+    weight = np.broadcast_to(1.0, len(score)) if weights is None else weights
+    share = weight / np.bincount(region, weight)[region]
+    lowest, highest = np.full(len(heights), np.inf), np.full(len(heights), -np.inf)
+    np.minimum.at(lowest, region, score)
+    np.maximum.at(highest, region, score)
+    # Rounding shall not move a mean out of its region.
+    return np.clip(np.bincount(region, share * score), lowest, highest), heights
+
+
 def fit_isotonic(score: Floats, positive: Mask, weights: Floats | None) -> tuple[Floats, Floats]:
     """Fit the rising function with the lowest squared error; return its corners."""
     # Imported here: it would slow down the import of caltree.
     from sklearn.isotonic import IsotonicRegression
 
     # Ranks, since scikit-learn takes scores that differ by less than 1e-15 for equal.
-    score = np.where(np.abs(score) < _SMALLEST_SCORE, 0.0, score)
+    score = _drop_tiny(score)
     distinct, ranks = np.unique(score, return_inverse=True)
     model = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
     model.fit(ranks, positive.astype(np.float64), weights)
     return distinct[model.X_thresholds_.astype(np.intp)], model.y_thresholds_
+
+
+def _drop_tiny(score: Floats) -> Floats:
+    return np.where(np.abs(score) < _SMALLEST_SCORE, 0.0, score)

@@ -13,11 +13,12 @@ import numpy as np
 from ..._fitted.blended import parts_that_count
 from ..._fitted.boosted import BoostedModel
 from ..._fitted.model import FittedModel
+from ..._fitted.splines import cubic_pieces
 from ..._fitted.trees import Trees
 from ..._inputs.arrays import Floats
 from ..._inputs.attributes import Attribute
 from ...curves import CurveScaling
-from ...scaling import IsotonicScaling, PlattScaling
+from ...scaling import IsotonicScaling, PlattScaling, SmoothIsotonicScaling
 from ..shared import linear_pieces
 from .boosted import boosted_probabilities
 from .checks import Known, model_of
@@ -177,9 +178,11 @@ def _isotonic(given: Scores, calibrator: IsotonicScaling) -> str:
     graph, op = given.graph, given.graph.op
     scores = given.one_score_a_class()
     ensemble = Ensemble()
+    smooth = isinstance(calibrator, SmoothIsotonicScaling)
+    make_pieces = cubic_pieces if smooth else linear_pieces
     lines: list[Floats] = []
     for column, corners in enumerate(zip(calibrator.thresholds_, calibrator.values_, strict=True)):
-        lines.append(linear_pieces(*corners))
+        lines.append(make_pieces(*corners))
         # Up to its first corner a function is constant, and again from its last one on.
         bounds = [float(corner) for corner in corners[0]]
         cut = Split(column, bounds, list(range(len(bounds) + 1)), 0)
@@ -187,10 +190,19 @@ def _isotonic(given: Scores, calibrator: IsotonicScaling) -> str:
     found = op("Cast", ensemble.add_to(graph, scores.matrix), to=graph.onnx.TensorProto.INT64)
     begin = np.cumsum([0, *map(len, lines[:-1])], dtype=np.int64)
     pieces = op("Add", found, begin[np.newaxis])
-    corner, height, slope = (
+    corner, *others = (
         op("Gather", np.ascontiguousarray(part), pieces, axis=0) for part in np.concatenate(lines).T
     )
-    values = op("Add", op("Mul", slope, op("Sub", scores.matrix, corner)), height)
+    distance = op("Sub", scores.matrix, corner)
+    if smooth:
+        length, *terms = others
+        share = op("Div", distance, length)
+        # Of the highest power first, as long as there are others.
+        values = reduce(lambda sum_, term: op("Add", op("Mul", sum_, share), term), terms[::-1])
+        values = op("Clip", values, 0.0, 1.0)
+    else:
+        height, slope = others
+        values = op("Add", op("Mul", slope, distance), height)
     if given.n_classes == 2:
         return op("Concat", op("Sub", 1.0, values), values, axis=1)
     return replace(scores, matrix=values).normalize().matrix

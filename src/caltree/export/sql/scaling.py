@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from ..._fitted.splines import cubic_pieces
 from ..._inputs.arrays import Floats
 from ...curves import CurveScaling
-from ...scaling import IsotonicScaling, PlattScaling
+from ...scaling import IsotonicScaling, PlattScaling, SmoothIsotonicScaling
 from ..shared import linear_pieces
 from .dialects import Dialect
 from .logistic import LARGEST_EXPONENT, linear, sigmoid_denominator, softmax
@@ -65,7 +66,9 @@ def isotonic(scores: Scores, calibrator: IsotonicScaling) -> list[Lines]:
     """Return functions that rise with the score."""
     names = scores.name_each("score", [scores.drop_tiny(x) for x in scores.one_score_a_class()])
     parts = zip(names, calibrator.thresholds_, calibrator.values_, strict=True)
-    curves = [_curve(scores.dialect, name, linear_pieces(*corners)) for name, *corners in parts]
+    smooth = isinstance(calibrator, SmoothIsotonicScaling)
+    write = _smooth_pieces if smooth else _straight_pieces
+    curves = [_curve(name, write(scores.dialect, name, *corners)) for name, *corners in parts]
     if len(curves) == 1:
         (curve,) = curves
         return [[f"1 - {curve[0]}", *curve[1:]], curve]
@@ -88,26 +91,49 @@ def _log_sigmoid(dialect: Dialect, value: str) -> str:
     return f"{dialect.least}({value}, {dialect.double(0.0)}) - ln(1 + exp({size}))"
 
 
-def _curve(dialect: Dialect, score: str, pieces: Floats) -> Lines:
-    """Return a function made of straight pieces: where each begins, its height there, its slope."""
-    begins = [dialect.double(begin) for begin in pieces[:, 0]]
+def _curve(score: str, pieces: Sequence[tuple[str, str]]) -> Lines:
+    """Return a function made of pieces: where each begins, and its value."""
     if len(pieces) <= _MOST_IN_A_ROW:
-        texts = [_piece(dialect, score, *piece) for piece in pieces.tolist()]
-        ends = zip(begins[1:], texts, strict=False)
-        whens = [f"WHEN {score} < {end} THEN {text}" for end, text in ends]
-        return ["CASE", *indent([*whens, f"ELSE {texts[-1]}"]), "END"]
+        ends = zip(pieces[1:], pieces, strict=False)
+        whens = [f"WHEN {score} < {end} THEN {text}" for (end, _), (_, text) in ends]
+        return ["CASE", *indent([*whens, f"ELSE {pieces[-1][1]}"]), "END"]
     middle = len(pieces) // 2
     return [
-        f"CASE WHEN {score} < {begins[middle]} THEN",
-        *indent(_curve(dialect, score, pieces[:middle])),
+        f"CASE WHEN {score} < {pieces[middle][0]} THEN",
+        *indent(_curve(score, pieces[:middle])),
         "ELSE",
-        *indent(_curve(dialect, score, pieces[middle:])),
+        *indent(_curve(score, pieces[middle:])),
         "END",
     ]
 
 
-def _piece(dialect: Dialect, score: str, begin: float, height: float, slope: float) -> str:
-    if slope == 0.0:
-        return dialect.double(height)
-    distance = f"({score} - {dialect.double(begin)})".replace("- -", "+ ")
-    return f"{dialect.double(height)} + {dialect.double(slope)} * {distance}"
+def _straight_pieces(
+    dialect: Dialect, score: str, corners: Floats, heights: Floats
+) -> list[tuple[str, str]]:
+    written = []
+    for begin, height, slope in linear_pieces(corners, heights).tolist():
+        text = dialect.double(height)
+        if slope != 0.0:
+            text += f" + {dialect.double(slope)} * {_distance(dialect, score, begin)}"
+        written.append((dialect.double(begin), text))
+    return written
+
+
+def _smooth_pieces(
+    dialect: Dialect, score: str, corners: Floats, heights: Floats
+) -> list[tuple[str, str]]:
+    written = []
+    for begin, length, height, *terms in cubic_pieces(corners, heights).tolist():
+        text = dialect.double(height)
+        if any(terms):
+            share = f"{_distance(dialect, score, begin)} / {dialect.double(length)}"
+            first, second, third = (dialect.double(term) for term in terms)
+            value = f"{text} + {share} * ({first} + {share} * ({second} + {share} * {third}))"
+            # Rounding shall not lead beyond the heights at both ends.
+            text = dialect.clip(value, 0.0, 1.0)
+        written.append((dialect.double(begin), text))
+    return written
+
+
+def _distance(dialect: Dialect, score: str, begin: float) -> str:
+    return f"({score} - {dialect.double(begin)})".replace("- -", "+ ")
