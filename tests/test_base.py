@@ -290,11 +290,8 @@ def test_a_common_factor_of_the_weights_does_not_matter(name, factor):
 @every
 def test_weights_that_sum_to_next_to_nothing_warn_the_caller(name):
     model, weights = clone(CALIBRATORS[name]), np.full(len(Y), 0.001)
-    if name in (
-        "isotonic",
-        "smooth isotonic",
-        "identity",
-    ):  # to which the scale of weights means nothing
+    # To these the scale of weights means nothing.
+    if name in ("isotonic", "smooth isotonic", "identity"):
         expected = clone(model).fit(X, Y, SCORES).predict_proba(X, SCORES)
         found = model.fit(X, Y, SCORES, weights).predict_proba(X, SCORES)
         assert found == pytest.approx(expected, abs=1e-12)

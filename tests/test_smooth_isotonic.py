@@ -23,8 +23,8 @@ def test_by_hand():
     """In units of 0.2 the lines have the slopes 1/4 and 3/4.
 
     Their harmonic mean is 3/8. At the first point (3 * 1/4 - 3/4) / 2 is 0, and at the last one
-    (3 * 3/4 - 1/4) / 2 is 1. Half way, a cubic is the mean of the heights at both ends and an eighth
-    of the difference of its slopes.
+    (3 * 3/4 - 1/4) / 2 is 1. Half way, a cubic has the mean of the heights at both ends and an
+    eighth of the difference of its slopes.
     """
     model = SmoothIsotonicScaling().fit(None, LABELS, SCORES)
     assert model.thresholds_[0] == pytest.approx([0.2, 0.4, 0.6])

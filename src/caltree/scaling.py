@@ -259,8 +259,8 @@ class SmoothIsotonicScaling(IsotonicScaling):
 
     Notes
     -----
-    The point of a flat region is the mean score of its rows, at the height of the region, which is
-    the share of the class among them. Scores are not transformed.
+    Here the point of a flat region is the mean score of its rows, at the height of the region,
+    which is the share of the class among them. Scores are not transformed.
 
     References
     ----------

@@ -18,6 +18,7 @@ from caltree import (
     IsotonicScaling,
     PlattScaling,
     PublishedCalibrationTree,
+    SmoothIsotonicScaling,
     TemperatureScaling,
 )
 
@@ -78,6 +79,7 @@ def test_the_model_knows_its_columns(run, visits):
         ("temperature", TemperatureScaling()),
         ("beta", BetaScaling()),
         ("isotonic", IsotonicScaling()),
+        ("smooth_isotonic", SmoothIsotonicScaling()),
         ("published", PublishedCalibrationTree()),
     ],
     ids=[
@@ -89,6 +91,7 @@ def test_the_model_knows_its_columns(run, visits):
         "temperature",
         "beta",
         "isotonic",
+        "smooth_isotonic",
         "published",
     ],
 )
