@@ -294,6 +294,7 @@ def test_there_and_back(iris, tmp_path):
         (lambda s: s.update(chosen=[]), "chosen of a stored tree must be a dict"),
         (lambda s: s.update(classes=[0, 1, 2, 3]), "4 classes, but node models of 3"),
         (lambda s: s["model"].update(offset=True), "no scores to leave uncalibrated"),
+        (lambda s: s.update(spread={"deviations": [0.0] * 13}), "spread .* must be null"),
         (
             lambda s: s["model"]["attributes"]["columns"][4].update(categories=["a", "b", "c"]),
             "attributes that give 7 regressors, but node models of 5",

@@ -256,6 +256,8 @@ class SmoothIsotonicScaling(IsotonicScaling):
         Hashes of a few training rows, by which a report recognizes them.
     made_ : Made
         The version of caltree, the number of rows and, once stored, the time.
+    spread_ : Spread or None
+        How wide intervals are; None before `fit_intervals`.
 
     Notes
     -----
