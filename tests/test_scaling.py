@@ -361,7 +361,13 @@ assert STORED[IsotonicScaling]["thresholds"] == [[0.1, 0.2, 0.3, 0.9]]  # four o
 GONE = object()
 BAD_STATES = [
     *[(cls, key, GONE) for cls, stored in STORED.items() for key in stored],
-    *[(cls, key, None) for cls, stored in STORED.items() for key in stored if key != "score_names"],
+    *[
+        (cls, key, None)
+        for cls, stored in STORED.items()
+        for key in stored
+        if key not in ("score_names", "spread")
+    ],
+    *[(cls, "spread", bad) for cls in STORED for bad in (1, [], {}, {"deviations": [1.0]})],
     *[(cls, "pos_label", bad) for cls in STORED for bad in (2, "1", [1], {})],
     *[(cls, "score_names", bad) for cls in STORED for bad in ("p", [], ["p", "q"], [1], {})],
     *[(cls, "extra", 1) for cls in STORED],
