@@ -33,36 +33,33 @@ static void add_centred(double* CALTREE_RESTRICT F, std::size_t F_stride,
 }
 
 // wrong / size, given about 1 / size. One step of Newton's method makes that the nearest number.
-static inline double over_response(double wrong, double size, [[maybe_unused]] double per_size) {
+template <class Pack>
+static inline Pack over_response(Pack wrong, Pack size, [[maybe_unused]] Pack per_size) {
 #ifdef __FMA__
-    const double nearest = __builtin_fma(__builtin_fma(-size, per_size, 1.0), per_size, per_size);
+    const Pack nearest = fused(fused(-size, per_size, Pack{} + 1.0), per_size, per_size);
     return quotient(wrong, size, nearest);
 #else
     return wrong / size;
 #endif
 }
 
-template <bool tame>
-static inline void respond(double p, bool hit, double weight, double& w, double& z) {
-    const double rest = 1.0 - p;
-    const double right = hit ? p : rest;
-    const double wrong = hit ? rest : p;
-    const double unclipped = 1.0 / right;
-    const bool clipped = !(unclipped < largest_response);
-    const double size = clipped ? largest_response : unclipped;
-    const double per_size = clipped ? 1.0 / largest_response : right;
-    z = hit ? size : -size;
-    w = weight * (tame ? over_response(wrong, size, per_size) : wrong / size);
-}
+template <class Pack>
+struct Response {
+    Pack w, z;
+};
 
-template <bool tame>
-static void respond_to(const double* CALTREE_RESTRICT p, const double* CALTREE_RESTRICT labels,
-                       double label, const double* CALTREE_RESTRICT weights,
-                       double* CALTREE_RESTRICT w, double* CALTREE_RESTRICT z, std::size_t n) {
-    n = whole_vectors(n);
-    for (std::size_t i = 0; i < n; ++i) {
-        respond<tame>(p[i], labels[i] == label, weights[i], w[i], z[i]);
-    }
+// `hit` says for each row whether it is of the class.
+template <bool tame, class Pack, class Hit>
+static inline Response<Pack> respond(Pack p, Hit hit) {
+    const Pack most = Pack{} + largest_response;
+    const Pack rest = 1.0 - p;
+    const Pack right = choose(hit, p, rest);
+    const Pack wrong = choose(hit, rest, p);
+    const Pack unclipped = 1.0 / right;
+    const auto inside = unclipped < most;
+    const Pack size = choose(inside, unclipped, most);
+    const Pack per_size = choose(inside, right, Pack{} + 1.0 / largest_response);
+    return {tame ? over_response(wrong, size, per_size) : wrong / size, choose(hit, size, -size)};
 }
 
 // Several classes at once: one sum alone would wait for each of its additions.
@@ -93,16 +90,39 @@ static void sum_weights(const double* CALTREE_RESTRICT w, std::size_t m, std::si
     }
 }
 
+// From exponentials in p and their total to working responses.
+template <bool tame>
+static void respond_by_shares(const double* CALTREE_RESTRICT p,
+                              const double* CALTREE_RESTRICT total, ClassList classes,
+                              BoostedRows rows, Responses to, std::size_t n) {
+    double per_total[boosting_rows];
+    for (std::size_t i = 0; i < n; ++i) per_total[i] = 1.0 / total[i];
+    for (std::size_t k = 0; k < classes.count; ++k) {
+        const double* pk = p + k * boosting_rows;
+        const auto label = static_cast<double>(classes.index[k]);
+        double* w = to.w + k * rows.stride;
+        double* z = to.z + k * rows.stride;
+        for_rows(n, [&]<class Pack>(std::size_t i) {
+            const Pack share = share_of<tame>(load<Pack>(pk + i), load<Pack>(total + i),
+                                              load<Pack>(per_total + i));
+            const auto response =
+                respond<tame>(share, load<Pack>(rows.labels + i) == Pack{} + label);
+            store(w + i, load<Pack>(rows.weights + i) * response.w);
+            store(z + i, response.z);
+        });
+    }
+}
+
 template <bool exact, bool eights = false>
 static bool respond_by_softmax(const double* CALTREE_RESTRICT F, ClassList classes,
                                BoostedRows rows, double* CALTREE_RESTRICT p, Responses to,
                                std::size_t n) {
-    const bool tame = softmax_of<exact, boosting_rows, eights>(F, classes, rows.stride, p, n);
-    for (std::size_t k = 0; k < classes.count; ++k) {
-        const auto label = static_cast<double>(classes.index[k]);
-        respond_to<!exact>(p + k * boosting_rows, rows.labels, label, rows.weights,
-                           to.w + k * rows.stride, to.z + k * rows.stride, n);
-    }
+    double total[boosting_rows];
+    const bool tame =
+        exponentials<!exact, boosting_rows, eights>(F, classes, rows.stride, p, total, n);
+    const auto respond_to_them =
+        exact && !tame ? respond_by_shares<false> : respond_by_shares<true>;
+    respond_to_them(p, total, classes, rows, to, n);
     sum_weights(to.w, classes.count, rows.stride, to.sum_w, n);
     return tame;
 }
@@ -123,15 +143,19 @@ template <bool tame, bool second>
 static inline void respond_to_one(const double* CALTREE_RESTRICT d, BoostedRows rows,
                                   double* CALTREE_RESTRICT w, double* CALTREE_RESTRICT z,
                                   std::size_t n) {
-    const double* CALTREE_RESTRICT labels = rows.labels;
-    const double* CALTREE_RESTRICT weights = rows.weights;
-    for (std::size_t i = 0; i < n; ++i) {
-        const double e = exp_of_nonpositive<tame>(d[i] > 0.0 ? -d[i] : d[i]);
-        const double larger = 1.0 / (1.0 + e);
-        const double smaller = e * larger;
-        const double p = d[i] > 0.0 ? (second ? larger : smaller) : (second ? smaller : larger);
-        respond<tame>(p, labels[i] == (second ? 1.0 : 0.0), weights[i], w[i], z[i]);
-    }
+    for_rows(n, [&]<class Pack>(std::size_t i) {
+        const Pack di = load<Pack>(d + i);
+        const auto positive = di > Pack{};
+        const Pack e = exp_of_nonpositive<tame>(choose(positive, -di, di));
+        const Pack larger = 1.0 / (1.0 + e);
+        const Pack smaller = e * larger;
+        const Pack p =
+            second ? choose(positive, larger, smaller) : choose(positive, smaller, larger);
+        const auto hit = load<Pack>(rows.labels + i) == Pack{} + (second ? 1.0 : 0.0);
+        const Response<Pack> response = respond<tame>(p, hit);
+        store(w + i, load<Pack>(rows.weights + i) * response.w);
+        store(z + i, response.z);
+    });
 }
 
 template <bool tame, bool second>

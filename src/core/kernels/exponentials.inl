@@ -9,60 +9,61 @@ static constexpr double tame_exponent = -650.0;
 // a / b to the last bit, given 1 / b to the last bit. The remainder of the product a (1 / b) is
 // exact, and is what the product is corrected by: with one rounding, the result is the nearest
 // number to a / b (Markstein, 1990), if a is tame.
-static inline double quotient(double a, double b, [[maybe_unused]] double per_b) {
+template <class Pack>
+static inline Pack quotient(Pack a, Pack b, [[maybe_unused]] Pack per_b) {
 #ifdef __FMA__
-    const double product = a * per_b;
-    return __builtin_fma(__builtin_fma(-product, b, a), per_b, product);
+    const Pack product = a * per_b;
+    return fused(fused(-product, b, a), per_b, product);
 #else
     return a / b;
 #endif
 }
 
 // The exponent is kept in the low bits of a number that was shifted.
-static inline double power_of_two(double shifted) {
-    return std::bit_cast<double>((std::bit_cast<std::uint64_t>(shifted) + 1023) << 52);
+template <class Pack>
+static inline Pack power_of_two(Pack shifted) {
+    return std::bit_cast<Pack>((std::bit_cast<typename BitsOf<Pack>::Type>(shifted) + 1023) << 52);
 }
 
 // exp(x) for x <= 0, within one unit in the last place, 0 where the true value rounds to it.
 // The same on every machine, which the C library's is not. If `tame`, smaller ones than the tame
 // are held there.
-template <bool tame = false>
-static inline double exp_of_nonpositive(double x) {
+template <bool tame = false, class Pack>
+static inline Pack exp_of_nonpositive(Pack x) {
     // exp(x) = 2^k exp(r), k the nearest integer to x / ln 2, |r| <= ln 2 / 2.
     constexpr double shift = 0x1.8p52;  // adding it rounds to an integer, kept in the low bits
     constexpr double ln2_high = 6.93147180369123816490e-01;
     constexpr double ln2_low = 1.90821492927058770002e-10;
-    constexpr double lowest = tame ? tame_exponent : -746.0;
-    const double inside = x > lowest ? x : lowest;
-    const double shifted = inside * 1.44269504088896338700e+00 + shift;
-    const double k = shifted - shift;
-    const double r = (inside - k * ln2_high) - k * ln2_low;
+    const Pack inside = at_least(x, tame ? tame_exponent : -746.0);
+    const Pack shifted = inside * 1.44269504088896338700e+00 + shift;
+    const Pack k = shifted - shift;
+    const Pack r = (inside - k * ln2_high) - k * ln2_low;
     // (exp(r) - 1 - r) / r^2, interpolated at Chebyshev's points: relative error of exp 2e-17.
     // Summed in pairs, for the sake of many short chains instead of one long one.
-    const double r2 = r * r;
-    const double r4 = r2 * r2;
-    const double low = (0x1.0000000000001p-1 + 0x1.5555555555556p-3 * r) +
-                       (0x1.5555555553d64p-5 + 0x1.11111111109b4p-7 * r) * r2;
-    const double middle = (0x1.6c16c1788b646p-10 + 0x1.a01a01a7c3d59p-13 * r) +
-                          (0x1.a019b90eefe8ep-16 + 0x1.71de0daf7a6ccp-19 * r) * r2;
-    const double high = 0x1.2891834686c7ep-22 + 0x1.af38a71a18cb9p-26 * r;
-    const double q = low + (middle + high * r4) * r4;
-    const double fraction = 1.0 + (r + r2 * q);
+    const Pack r2 = r * r;
+    const Pack r4 = r2 * r2;
+    const Pack low = (0x1.0000000000001p-1 + 0x1.5555555555556p-3 * r) +
+                     (0x1.5555555553d64p-5 + 0x1.11111111109b4p-7 * r) * r2;
+    const Pack middle = (0x1.6c16c1788b646p-10 + 0x1.a01a01a7c3d59p-13 * r) +
+                        (0x1.a019b90eefe8ep-16 + 0x1.71de0daf7a6ccp-19 * r) * r2;
+    const Pack high = 0x1.2891834686c7ep-22 + 0x1.af38a71a18cb9p-26 * r;
+    const Pack q = low + (middle + high * r4) * r4;
+    const Pack fraction = 1.0 + (r + r2 * q);
     if (tame) return fraction * power_of_two(shifted);
     // In two steps: 2^k alone may lie below the normal numbers.
-    const double upper = k > -1000.0 ? k : -1000.0;
+    const Pack upper = at_least(k, -1000.0);
     return fraction * power_of_two(upper + shift) * power_of_two((k - upper) + shift);
 }
 
 static void highest(const double* CALTREE_RESTRICT F, ClassList classes, std::size_t F_stride,
                     double* CALTREE_RESTRICT largest, std::size_t n) {
-    n = whole_vectors(n);
-    const double* first = F + classes.index[0] * F_stride;
-    for (std::size_t i = 0; i < n; ++i) largest[i] = first[i];
-    for (std::size_t k = 1; k < classes.count; ++k) {
-        const double* Fk = F + classes.index[k] * F_stride;
-        for (std::size_t i = 0; i < n; ++i) largest[i] = Fk[i] > largest[i] ? Fk[i] : largest[i];
-    }
+    for_rows(n, [&]<class Pack>(std::size_t i) {
+        Pack most = load<Pack>(F + classes.index[0] * F_stride + i);
+        for (std::size_t k = 1; k < classes.count; ++k) {
+            most = larger_of(load<Pack>(F + classes.index[k] * F_stride + i), most);
+        }
+        store(largest + i, most);
+    });
 }
 
 static bool all_between(const double* CALTREE_RESTRICT Fj, const double* CALTREE_RESTRICT largest,
@@ -77,63 +78,84 @@ static bool all_between(const double* CALTREE_RESTRICT Fj, const double* CALTREE
     return outside == 0;
 }
 
-static bool all_above(const double* CALTREE_RESTRICT x, double low, std::size_t n) {
+// Of each row the largest F, and whether all others lie above it by no more than is tame.
+static bool highest_and_tame(const double* CALTREE_RESTRICT F, ClassList classes,
+                             std::size_t F_stride, double* CALTREE_RESTRICT largest,
+                             std::size_t n) {
+    double lowest[block_rows];
+    for_rows(n, [&]<class Pack>(std::size_t i) {
+        Pack most = load<Pack>(F + classes.index[0] * F_stride + i);
+        Pack least = most;
+        for (std::size_t k = 1; k < classes.count; ++k) {
+            const Pack Fk = load<Pack>(F + classes.index[k] * F_stride + i);
+            most = choose(Fk > most, Fk, most);
+            least = choose(Fk < least, Fk, least);
+        }
+        store(largest + i, most);
+        store(lowest + i, least - most);
+    });
     std::uint64_t outside = 0;
-    for (std::size_t i = 0; i < n; ++i) outside += static_cast<std::uint64_t>(!(x[i] > low));
+    for (std::size_t i = 0; i < whole_vectors(n); ++i) {
+        outside += static_cast<std::uint64_t>(!(lowest[i] > tame_exponent));
+    }
     return outside == 0;
 }
 
-// exp(F - the largest F) of some classes, their total, and of each row the lowest such difference.
-// If `eights`, the total is added up as NumPy adds up rows.
-template <bool tame, std::size_t p_stride, bool eights>
-static void exponentials(const double* CALTREE_RESTRICT F, ClassList classes, std::size_t F_stride,
+// exp(F - the largest F) of some classes, in columns p_stride apart, and their total; returns
+// whether all of them are tame. If `tame`, others are held at the smallest tame one. If `eights`,
+// the total is added up as NumPy adds up rows.
+template <bool tame, std::size_t p_stride, bool eights = false>
+static bool exponentials(const double* CALTREE_RESTRICT F, ClassList classes, std::size_t F_stride,
                          double* CALTREE_RESTRICT p, double* CALTREE_RESTRICT total,
-                         double* CALTREE_RESTRICT lowest, std::size_t n) {
-    n = whole_vectors(n);
+                         std::size_t n) {
     double largest[p_stride];
-    highest(F, classes, F_stride, largest, n);
-    for (std::size_t i = 0; i < n; ++i) total[i] = lowest[i] = 0.0;
+    const bool all_tame = highest_and_tame(F, classes, F_stride, largest, n);
     for (std::size_t k = 0; k < classes.count; ++k) {
         const double* Fk = F + classes.index[k] * F_stride;
         double* pk = p + k * p_stride;
-        for (std::size_t i = 0; i < n; ++i) {
-            const double below = Fk[i] - largest[i];
-            lowest[i] = below > lowest[i] ? lowest[i] : below;
-            pk[i] = exp_of_nonpositive<tame>(below);
-            total[i] += pk[i];
-        }
+        for_rows(n, [&]<class Pack>(std::size_t i) {
+            store(pk + i, exp_of_nonpositive<tame>(load<Pack>(Fk + i) - load<Pack>(largest + i)));
+        });
     }
-    if (!eights || classes.count < 8) return;
-    for (std::size_t i = 0; i < n; ++i) total[i] = sum_in_eights(p + i, p_stride, classes.count);
+    if (eights && classes.count >= 8) {
+        for (std::size_t i = 0; i < n; ++i) {
+            total[i] = sum_in_eights(p + i, p_stride, classes.count);
+        }
+        return all_tame;
+    }
+    for_rows(n, [&]<class Pack>(std::size_t i) {
+        Pack sum = load<Pack>(p + i);
+        for (std::size_t k = 1; k < classes.count; ++k) {
+            sum = sum + load<Pack>(p + k * p_stride + i);
+        }
+        store(total + i, sum);
+    });
+    return all_tame;
 }
 
-// Returns whether all exponentials are tame. If not, and if `exact`, all is done anew without that.
-template <bool exact, std::size_t p_stride, bool eights = false>
-static bool softmax_of(const double* CALTREE_RESTRICT F, ClassList classes, std::size_t F_stride,
-                       double* CALTREE_RESTRICT p, std::size_t n) {
-    n = whole_vectors(n);
-    double total[p_stride], lowest[p_stride], per_total[p_stride];
-    exponentials<true, p_stride, eights>(F, classes, F_stride, p, total, lowest, n);
-    const bool tame = all_above(lowest, tame_exponent, n);
-    if (exact && !tame) {
-        exponentials<false, p_stride, eights>(F, classes, F_stride, p, total, lowest, n);
-        for (std::size_t k = 0; k < classes.count; ++k) {
-            double* pk = p + k * p_stride;
-            for (std::size_t i = 0; i < n; ++i) pk[i] /= total[i];
+// e / total, of which 1 / total is given.
+template <bool tame, class Pack>
+static inline Pack share_of(Pack e, Pack total, Pack per_total) {
+    return tame ? quotient(e, total, per_total) : e / total;
+}
+
+template <bool tame>
+static void divide_by_total(double* CALTREE_RESTRICT p, std::size_t m,
+                            const double* CALTREE_RESTRICT total, std::size_t n) {
+    for_rows(n, [&]<class Pack>(std::size_t i) {
+        const Pack sum = load<Pack>(total + i);
+        const Pack per_sum = 1.0 / sum;
+        for (double* pk = p + i; pk < p + m * block_rows; pk += block_rows) {
+            store(pk, share_of<tame>(load<Pack>(pk), sum, per_sum));
         }
-        return false;
-    }
-    for (std::size_t i = 0; i < n; ++i) per_total[i] = 1.0 / total[i];
-    for (std::size_t k = 0; k < classes.count; ++k) {
-        double* pk = p + k * p_stride;
-        for (std::size_t i = 0; i < n; ++i) pk[i] = quotient(pk[i], total[i], per_total[i]);
-    }
-    return tame;
+    });
 }
 
 static void softmax(const double* CALTREE_RESTRICT F, ClassList classes, std::size_t F_stride,
                     double* CALTREE_RESTRICT p, std::size_t n) {
-    softmax_of<true, block_rows>(F, classes, F_stride, p, n);
+    double total[block_rows];
+    const bool tame = exponentials<false, block_rows>(F, classes, F_stride, p, total, n);
+    (tame ? divide_by_total<true> : divide_by_total<false>)(p, classes.count, total, n);
 }
 
 static void sigmoid(const double* CALTREE_RESTRICT d, double* CALTREE_RESTRICT p0,

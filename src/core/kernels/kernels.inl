@@ -1,10 +1,11 @@
 // The kernels, to be included once per instruction set, in a namespace of its own.
-// Loops over rows are plain: the compiler makes vectors of them, and whole ones only, since it is
-// told that there are no odd rows at the end.
+// Most loops over rows are plain: the compiler makes vectors of them, and whole ones only, since it
+// is told that there are no odd rows at the end. Where all classes are worked off a few rows at a
+// time, the vectors are written out.
 
-#include "kernels/exponentials.inl"
-//
 #include "kernels/packs.inl"
+//
+#include "kernels/exponentials.inl"
 //
 #include "kernels/boosting.inl"
 //

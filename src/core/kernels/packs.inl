@@ -22,4 +22,68 @@ static inline Pack4 with_last(Pack4 pack, double value) {
 #endif
 }
 
-static constexpr std::size_t pack_size = sizeof(Pack4) / sizeof(double);
+template <class Pack>
+static constexpr std::size_t lanes = sizeof(Pack) / sizeof(double);
+
+static constexpr std::size_t pack_size = lanes<Pack4>;
+
+// Rows side by side: as many as the widest vectors hold, and then as many as rows are padded to.
+// Without vectors of that size one at a time, for the compiler to make some of.
+#if defined(__AVX512F__)
+using RowPack = Pack8;
+using OddRows = Pack4;
+#elif defined(__AVX__)
+using RowPack = Pack4;
+using OddRows = Pack4;
+#else
+using RowPack = double;
+using OddRows = double;
+#endif
+
+// Calls `work<Pack>(first row)` until n rows, a multiple of row_multiple, are covered.
+template <class Work>
+static inline void for_rows(std::size_t n, Work&& work) {
+    std::size_t i = 0;
+    for (; i + lanes<RowPack> <= n; i += lanes<RowPack>) work.template operator()<RowPack>(i);
+    for (; i < n; i += lanes<OddRows>) work.template operator()<OddRows>(i);
+}
+
+// The bits of doubles, as integers that can be shifted.
+template <class Pack>
+struct BitsOf {
+    using Type = std::uint64_t;
+};
+#if defined(__GNUC__)
+template <>
+struct BitsOf<Pack4> {
+    typedef std::uint64_t Type __attribute__((vector_size(32)));
+};
+template <>
+struct BitsOf<Pack8> {
+    typedef std::uint64_t Type __attribute__((vector_size(64)));
+};
+#endif
+
+// a b + c with one rounding.
+#ifdef __FMA__
+static inline double fused(double a, double b, double c) { return __builtin_fma(a, b, c); }
+static inline Pack4 fused(Pack4 a, Pack4 b, Pack4 c) { return _mm256_fmadd_pd(a, b, c); }
+#ifdef __AVX512F__
+static inline Pack8 fused(Pack8 a, Pack8 b, Pack8 c) { return _mm512_fmadd_pd(a, b, c); }
+#endif
+#endif
+
+template <class Mask, class Pack>
+static inline Pack choose(Mask mask, Pack yes, Pack no) {
+    return mask ? yes : no;
+}
+
+template <class Pack>
+static inline Pack larger_of(Pack a, Pack b) {
+    return choose(a > b, a, b);
+}
+
+template <class Pack>
+static inline Pack at_least(Pack x, double low) {
+    return larger_of(x, Pack{} + low);
+}

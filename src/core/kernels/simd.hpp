@@ -4,6 +4,11 @@
 
 #include <cstddef>
 #include <cstring>
+#include <utility>
+
+#ifdef __FMA__
+#include <immintrin.h>
+#endif
 
 #if defined(_MSC_VER)
 #define CALTREE_RESTRICT __restrict
@@ -24,6 +29,7 @@ inline void prefetch([[maybe_unused]] const void* address) {
 
 typedef double Pack2 __attribute__((vector_size(16)));
 typedef double Pack4 __attribute__((vector_size(32)));
+typedef double Pack8 __attribute__((vector_size(64)));
 
 #else
 

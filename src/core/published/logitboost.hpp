@@ -79,16 +79,17 @@ class Booster {
             for (std::size_t i = 0; i < n_rows_; ++i) x_[i * width_ + c] = from[rows[i]];
         }
         std::vector<std::uint8_t> seen(m_, 0);
-        tame_weights_ = true;
+        bool tame_weights = true;
         for (std::size_t i = 0; i < n_rows_; ++i) {
             std::fill(x_.begin() + signed_size(i * width_ + c_),
                       x_.begin() + signed_size((i + 1) * width_), 0.0);
             x_[(i + 1) * width_ - 2] = 1.0;
             labels_[i] = static_cast<double>(data.labels[rows[i]]);
             weights_[i] = data.weight(rows[i]);
-            tame_weights_ = tame_weights_ && is_tame(weights_[i]);
+            tame_weights = tame_weights && is_tame(weights_[i]);
             seen[data.labels[rows[i]]] = 1;
         }
+        exact_ = !tame_weights;
         present_.clear();
         absent_.clear();
         for (const std::size_t j : all_classes_) (seen[j] != 0 ? present_ : absent_).push_back(j);
@@ -316,7 +317,7 @@ class Booster {
     // Working responses and weights of some classes. Beside a sum of any size it makes no
     // difference that small weights are held at a tame one.
     void respond(std::span<const std::size_t> classes) {
-        respond(classes, !tame_weights_);
+        respond(classes, exact_);
         const bool lost = std::any_of(sum_w_.begin(), sum_w_.end(),
                                       [](double sum) { return !(sum > smallest_sum); });
         if (!exact_ && !tame_ && lost) respond(classes, true);
@@ -447,8 +448,8 @@ class Booster {
     Model model_;
     std::vector<Line> lines_;
     bool mirrored_ = false;
-    bool tame_weights_ = true, tame_ = true;  // whether they are far from the smallest numbers
-    bool exact_ = false;                      // whether responses were found without that
+    bool tame_ = true;    // whether all responses are far from the smallest numbers
+    bool exact_ = false;  // whether they are found without that: once needed, always needed
     StopCheck stop_check_;
 };
 
