@@ -44,6 +44,11 @@ struct Column {
     static constexpr std::uint8_t far = 255;
 
     double value(std::uint32_t code) const { return filled(row_of_code[code]); }
+    // Whether the value of the higher code is more than minimum_gap above that of the lower one.
+    bool far_apart(std::uint32_t lower, std::uint32_t upper) const {
+        if (gap[lower] < far) return upper - lower >= gap[lower];
+        return value(upper) - value(lower) > minimum_gap;
+    }
     double filled(std::size_t row) const {
         // Adding zero turns -0 into +0: the two are one value.
         return (std::isnan(view[row]) ? fill : view[row]) + 0.0;

@@ -85,11 +85,14 @@ class Grower {
     // A cut may follow the last row of a value if the next value is far enough away.
     static void mark_cuts(const Column& column, const std::vector<Row>& ends,
                           std::span<Entries::Entry> order) {
-        for (std::size_t code = 0; code + 1 < column.n_codes; ++code) {
-            const Row begin = code == 0 ? 0 : ends[code - 1];
-            if (ends[code] > begin && column.gap[code] == 1) {
-                order[ends[code] - 1] |= Entries::cut_may_follow;
+        std::size_t last = column.n_codes;  // the last code that rows have; none so far
+        for (std::size_t code = 0; code < column.n_codes; ++code) {
+            if (ends[code] == (code == 0 ? 0 : ends[code - 1])) continue;
+            if (last < code && column.far_apart(static_cast<std::uint32_t>(last),
+                                                static_cast<std::uint32_t>(code))) {
+                order[ends[last] - 1] |= Entries::cut_may_follow;
             }
+            last = code;
         }
     }
 
@@ -99,8 +102,9 @@ class Grower {
         for (const Row row : rows) counts_.add(data_.labels[row], counting_.weight(row));
         tree_.n_rows[at.node] = static_cast<double>(counts_.total);
         if (at.depth >= settings_.max_depth || !may_split()) return;
-        const Split split =
-            finder_.find(rows, counts_, [&](std::size_t a) { return sorted(a, at.begin, at.end); });
+        const Split split = finder_.find(
+            rows, counts_, [&](std::size_t a) { return sorted(a, at.begin, at.end); },
+            at.node == 0);
         if (!split.found()) return;
         apply(split, at, rows, pending);
     }

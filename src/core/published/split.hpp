@@ -21,9 +21,10 @@ inline constexpr double many_categories = 0.3;  // as a fraction of all rows, al
 inline constexpr double average_gain_allowance = 1e-3;  // a gain may lie this far below average
 
 struct Split {
-    int attribute = -1;              // -1: no split
-    std::uint32_t cut = 0;           // numeric: rows of code <= cut go left
-    double gain = 0.0;               // information gain, in bits a row
+    int attribute = -1;       // -1: no split
+    std::uint32_t cut = 0;    // numeric: rows of code <= cut go left
+    std::uint32_t above = 0;  // numeric, until the cut is moved: the lowest code to its right
+    double gain = 0.0;        // information gain, in bits a row
     double split_information = 0.0;  // entropy of the branch sizes, in bits a row
 
     bool found() const { return attribute >= 0; }
@@ -88,6 +89,14 @@ class Entries {
                             : labels[row(entry)];
     }
 
+    // Of `count` entries that hold labels of two classes: how many are of the second one.
+    std::uint32_t count_second(const Entry* first, std::size_t count) const {
+        std::uint32_t second = 0;
+        for (std::size_t i = 0; i < count; ++i) second += (first[i] & ~cut_may_follow) >> row_bits_;
+        return second;
+    }
+    bool hold_label() const { return holds_label_; }
+
     static constexpr Entry cut_may_follow = Entry{1} << 31;
 
   private:
@@ -101,6 +110,8 @@ template <class Counting>
 class Tally {
   public:
     using Count = typename Counting::Count;
+
+    static constexpr bool skips = false;
 
     Tally(const ClassCounts<Counting>& node, const Counting& counting)
         : counting_(counting),
@@ -132,10 +143,13 @@ class Tally {
     double left_sum_ = 0.0, right_sum_;
 };
 
-// The same for two classes and rows that count once: two numbers say it all.
+// The same for two classes and rows that count once: two numbers say it all. What a cut leaves is
+// concave in them, so that among many cuts none leaves less than the extremes of the two do: whole
+// blocks of rows can be skipped.
 class TwoClassTally {
   public:
     using Count = UnitCounting::Count;
+    static constexpr bool skips = true;
 
     TwoClassTally(const ClassCounts<UnitCounting>& node, const UnitCounting& counting)
         : counting_(counting), first_(node.counts[0]), second_(node.counts[1]) {}
@@ -145,19 +159,32 @@ class TwoClassTally {
         ++n_left_;
     }
 
+    // The same for many rows, of which so many are of the second class.
+    void move_left(Count rows, Count second) {
+        left_second_ += second;
+        n_left_ += rows;
+    }
+
     Count n_left() const { return n_left_; }
 
-    double information() const {
-        const Count left_first = n_left_ - left_second_;
-        const double left = counting_.value(n_left_) -
-                            (counting_.value(left_first) + counting_.value(left_second_));
-        const double right =
-            counting_.value(first_ + second_ - n_left_) -
-            (counting_.value(first_ - left_first) + counting_.value(second_ - left_second_));
-        return left + right;
+    double information() const { return information(n_left_ - left_second_, left_second_); }
+
+    // What a cut leaves after rows of either class.
+    double information_after(Count first, Count second) const {
+        return information(n_left_ - left_second_ + first, left_second_ + second);
     }
 
   private:
+    double information(Count left_first, Count left_second) const {
+        const Count n_left = left_first + left_second;
+        const double left =
+            counting_.value(n_left) - (counting_.value(left_first) + counting_.value(left_second));
+        const double right =
+            counting_.value(first_ + second_ - n_left) -
+            (counting_.value(first_ - left_first) + counting_.value(second_ - left_second));
+        return left + right;
+    }
+
     const UnitCounting& counting_;
     Count first_, second_;
     Count n_left_ = 0, left_second_ = 0;
@@ -185,9 +212,12 @@ class SplitFinder {
         some_attribute_averages_ = nominal_with_few_ || any_numeric();
     }
 
-    // `order(attribute)` is the entries of the node's rows, sorted by that numeric attribute.
+    // `order(attribute)` is the entries of the node's rows, sorted by that numeric attribute;
+    // `all_marked` says whether all entries are marked that a cut may follow.
     template <class Order>
-    Split find(std::span<const Row> rows, const ClassCounts<Counting>& node, Order&& order) {
+    Split find(std::span<const Row> rows, const ClassCounts<Counting>& node, Order&& order,
+               bool all_marked) {
+        all_marked_ = all_marked;
         const double total = static_cast<double>(node.total);
         if (total + tolerance < 2.0 * min_samples_leaf_ || node.pure()) return {};
         candidates_.clear();
@@ -200,10 +230,14 @@ class SplitFinder {
             split.attribute = static_cast<int>(a);
             candidates_.push_back(split);
         }
-        return choose();
+        Split chosen = choose();
+        if (chosen.found()) move_cut(chosen);
+        return chosen;
     }
 
   private:
+    static constexpr std::uint32_t block_rows = 32;  // that are skipped together
+
     bool any_numeric() const {
         return std::any_of(data_.columns.columns.begin(), data_.columns.columns.end(),
                            [](const Column& column) { return column.numeric; });
@@ -227,18 +261,58 @@ class SplitFinder {
         return counting_.weight(entries_.row(entry));
     }
 
-    // Whether a cut may separate two neighbours in the sorted order.
+    // Whether a cut may separate two neighbours in the sorted order, of which the first one is not
+    // marked.
     bool may_cut(const Column& column, Entries::Entry entry, Entries::Entry next) const {
-        const std::uint32_t lower = code(column, entry);
-        const std::uint32_t upper = code(column, next);
-        if (column.gap[lower] < Column::far) return upper - lower >= column.gap[lower];
-        return column.value(upper) - column.value(lower) > minimum_gap;
+        return !all_marked_ && column.far_apart(code(column, entry), code(column, next));
+    }
+
+    struct Demands {
+        double minimum, total;  // rows on either side, rows in all
+        double information;     // to be left by a cut that is worth a look, at most
+    };
+
+    // Skips blocks of rows in which no cut is worth a look; returns where it stopped.
+    std::size_t skip(const Column& column, std::span<Entries::Entry> order, std::size_t i,
+                     TwoClassTally& tally, const Demands& demands, std::size_t& n_cuts) const {
+        if (static_cast<double>(i + 1) + tolerance < demands.minimum) return i;
+        const double last = demands.total + tolerance - demands.minimum;
+        double here = tally.information();
+        while (i + block_rows + 1 < order.size() && static_cast<double>(i + block_rows) <= last) {
+            const std::uint32_t second = entries_.count_second(order.data() + i, block_rows);
+            const std::uint32_t first = block_rows - second;
+            const double after = tally.information_after(first, second);
+            const double extremes =
+                std::min(tally.information_after(first, 0), tally.information_after(0, second));
+            if (std::min(std::min(here, after), extremes) < demands.information) break;
+            n_cuts += count_cuts(column, order.subspan(i, block_rows + 1));
+            tally.move_left(block_rows, second);
+            i += block_rows;
+            here = after;
+        }
+        return i;
+    }
+
+    // How many cuts there may be between neighbours.
+    std::size_t count_cuts(const Column& column, std::span<Entries::Entry> order) const {
+        std::size_t count = 0;
+        for (std::size_t i = 0; i + 1 < order.size(); ++i) {
+            count += order[i] >> 31;
+        }
+        if (all_marked_ || count + 1 == order.size()) return count;
+        for (std::size_t i = 0; i + 1 < order.size(); ++i) {
+            if ((order[i] & Entries::cut_may_follow) != 0) continue;
+            if (!may_cut(column, order[i], order[i + 1])) continue;
+            order[i] |= Entries::cut_may_follow;
+            ++count;
+        }
+        return count;
     }
 
     Split best_cut(const Column& column, std::span<Entries::Entry> order,
                    const ClassCounts<Counting>& node) const {
         if constexpr (std::is_same_v<Counting, UnitCounting>) {
-            if (data_.n_classes == 2) {
+            if (data_.n_classes == 2 && entries_.hold_label()) {
                 return best_cut(column, order, node, TwoClassTally(node, counting_));
             }
         }
@@ -256,8 +330,18 @@ class SplitFinder {
         std::size_t best = 0;
         double best_gain = 0.0;
         double to_beat = tolerance * total;
+        // Each of the few numbers that a gain is made of is right to the last place.
+        const double rounding = 0x1p-46 * counting_.value(node.total);
         Count best_left = 0;
+        std::size_t looked_at = 0;  // up to here every row is
         for (std::size_t i = 0; i + 1 < order.size(); ++i) {
+            if constexpr (AnyTally::skips) {
+                if (i >= looked_at) {
+                    i = skip(column, order, i, tally, {minimum, total, before - to_beat + rounding},
+                             n_cuts);
+                    looked_at = i + block_rows;
+                }
+            }
             const Entries::Entry entry = order[i];
             tally.move_left(entries_.label(entry, data_.labels), weight(entry));
             if ((entry & Entries::cut_may_follow) == 0) {
@@ -279,11 +363,11 @@ class SplitFinder {
         if (n_cuts == 0) return {};
         const double gain = best_gain - std::log2(static_cast<double>(n_cuts)) / total;
         if (gain <= tolerance) return {};
-        const std::uint32_t cut =
-            cut_between(column, code(column, order[best]), code(column, order[best + 1]));
+        const std::uint32_t lower = code(column, order[best]);
+        const std::uint32_t upper = code(column, order[best + 1]);
         const double information = counting_.value(node.total) - counting_.value(best_left) -
                                    counting_.value(node.total - best_left);
-        return {0, cut, gain, information / total};
+        return {0, lower, upper, gain, information / total};
     }
 
     static double midpoint(double lower, double upper) {
@@ -300,6 +384,11 @@ class SplitFinder {
             (column.value(middle) <= halfway ? lower : upper) = middle;
         }
         return lower;
+    }
+
+    void move_cut(Split& split) const {
+        const Column& column = data_.columns.columns[static_cast<std::size_t>(split.attribute)];
+        if (column.numeric) split.cut = cut_between(column, split.cut, split.above);
     }
 
     Split one_branch_each(const Column& column, std::span<const Row> rows,
@@ -324,7 +413,7 @@ class SplitFinder {
         const double total = static_cast<double>(node.total);
         const double gain = (node.information(counting_) - after) / total;
         const double information = counting_.value(node.total) - branch_sum;
-        return {0, 0, gain, information / total};
+        return {0, 0, 0, gain, information / total};
     }
 
     Split choose() const {
@@ -358,6 +447,7 @@ class SplitFinder {
     double min_samples_leaf_;
     bool nominal_with_few_ = false;
     bool some_attribute_averages_ = false;
+    bool all_marked_ = false;
     std::vector<ClassCounts<Counting>> branches_;
     std::vector<std::uint32_t> seen_;
     std::vector<Split> candidates_;
