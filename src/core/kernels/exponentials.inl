@@ -78,7 +78,7 @@ static bool all_between(const double* CALTREE_RESTRICT Fj, const double* CALTREE
     return outside == 0;
 }
 
-// Of each row the largest F, and whether all others lie above it by no more than is tame.
+// The largest F of each row, and whether no other lies further below it than is tame.
 static bool highest_and_tame(const double* CALTREE_RESTRICT F, ClassList classes,
                              std::size_t F_stride, double* CALTREE_RESTRICT largest,
                              std::size_t n) {
@@ -88,7 +88,7 @@ static bool highest_and_tame(const double* CALTREE_RESTRICT F, ClassList classes
         Pack least = most;
         for (std::size_t k = 1; k < classes.count; ++k) {
             const Pack Fk = load<Pack>(F + classes.index[k] * F_stride + i);
-            most = choose(Fk > most, Fk, most);
+            most = larger_of(Fk, most);
             least = choose(Fk < least, Fk, least);
         }
         store(largest + i, most);
@@ -133,7 +133,7 @@ static bool exponentials(const double* CALTREE_RESTRICT F, ClassList classes, st
     return all_tame;
 }
 
-// e / total, of which 1 / total is given.
+// e / total, given 1 / total.
 template <bool tame, class Pack>
 static inline Pack share_of(Pack e, Pack total, Pack per_total) {
     return tame ? quotient(e, total, per_total) : e / total;

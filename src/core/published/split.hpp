@@ -95,7 +95,7 @@ class Entries {
         for (std::size_t i = 0; i < count; ++i) second += (first[i] & ~cut_may_follow) >> row_bits_;
         return second;
     }
-    bool hold_label() const { return holds_label_; }
+    bool hold_labels() const { return holds_label_; }
 
     static constexpr Entry cut_may_follow = Entry{1} << 31;
 
@@ -268,8 +268,8 @@ class SplitFinder {
     }
 
     struct Demands {
-        double minimum, total;  // rows on either side, rows in all
-        double information;     // to be left by a cut that is worth a look, at most
+        double minimum, total;  // rows on either side of a cut, rows in all
+        double information;     // a cut that leaves this or more is not worth a look
     };
 
     // Skips blocks of rows in which no cut is worth a look; returns where it stopped.
@@ -293,11 +293,11 @@ class SplitFinder {
         return i;
     }
 
-    // How many cuts there may be between neighbours.
+    // How many cuts there may be between neighbours; marks them.
     std::size_t count_cuts(const Column& column, std::span<Entries::Entry> order) const {
         std::size_t count = 0;
         for (std::size_t i = 0; i + 1 < order.size(); ++i) {
-            count += order[i] >> 31;
+            count += order[i] / Entries::cut_may_follow;  // the highest bit: 0 or 1
         }
         if (all_marked_ || count + 1 == order.size()) return count;
         for (std::size_t i = 0; i + 1 < order.size(); ++i) {
@@ -312,7 +312,7 @@ class SplitFinder {
     Split best_cut(const Column& column, std::span<Entries::Entry> order,
                    const ClassCounts<Counting>& node) const {
         if constexpr (std::is_same_v<Counting, UnitCounting>) {
-            if (data_.n_classes == 2 && entries_.hold_label()) {
+            if (data_.n_classes == 2) {
                 return best_cut(column, order, node, TwoClassTally(node, counting_));
             }
         }
@@ -330,10 +330,11 @@ class SplitFinder {
         std::size_t best = 0;
         double best_gain = 0.0;
         double to_beat = tolerance * total;
-        // Each of the few numbers that a gain is made of is right to the last place.
+        // More than the rounding errors of a gain, which is made of a few numbers of this size.
         const double rounding = 0x1p-46 * counting_.value(node.total);
         Count best_left = 0;
-        std::size_t looked_at = 0;  // up to here every row is
+        // Up to here no block is skipped.
+        std::size_t looked_at = entries_.hold_labels() ? 0 : order.size();
         for (std::size_t i = 0; i + 1 < order.size(); ++i) {
             if constexpr (AnyTally::skips) {
                 if (i >= looked_at) {
