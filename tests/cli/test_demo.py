@@ -18,6 +18,7 @@ from caltree.metrics import rmse
 
 SCRIPT = Path(sysconfig.get_path("scripts")) / "caltree"
 PNG = b"\x89PNG\r\n\x1a\n"
+FILES = ["caltree-demo.csv", "caltree-demo.html", "caltree-demo.png"]
 PNG_END = b"IEND\xaeB`\x82"
 
 
@@ -81,7 +82,11 @@ def test_the_installed_command_compares_and_draws(tmp_path, comparison):
         assert printed == [round(quality.rmse, 4), round(quality.log_loss, 4)]
     assert comparison.tree.to_text() in done.stdout
     assert "\x1b" not in done.stdout
-    assert os.listdir(tmp_path) == ["caltree-demo.png"]
+    assert sorted(os.listdir(tmp_path)) == FILES
+    for name in FILES:
+        assert f": {name}\n" in done.stdout
+    page = (tmp_path / "caltree-demo.html").read_text(encoding="utf-8")
+    assert "Made-up loans" in page
     picture = (tmp_path / "caltree-demo.png").read_bytes()
     assert picture.startswith(PNG) and picture.endswith(PNG_END)
 
@@ -93,7 +98,12 @@ def test_the_installed_command_knows_its_version(tmp_path):
 
 @pytest.mark.parametrize(
     ("module", "remedy"),
-    [("click", "caltree[cli]"), ("rich", "caltree[cli]"), ("matplotlib", "caltree[plot]")],
+    [
+        ("click", "caltree[cli]"),
+        ("rich", "caltree[cli]"),
+        ("matplotlib", "caltree[plot]"),
+        ("jinja2", "caltree[report]"),
+    ],
 )
 def test_a_missing_extra_is_named_in_one_line(tmp_path, module, remedy):
     code = f"import sys; sys.modules[{module!r}] = None; from caltree.cli import main; main()"
@@ -121,12 +131,13 @@ def test_importing_the_package_imports_nothing_of_the_command(tmp_path):
 def test_help_is_given(run, arguments):
     result = run(*arguments)
     assert result.exit_code == 0
-    assert ("--output" if "demo" in arguments else "demo") in result.output
+    assert ("--plot" if "demo" in arguments else "demo") in result.output
 
 
-def test_no_plot_needs_no_matplotlib_and_writes_nothing(run, monkeypatch, tmp_path):
+def test_no_files_need_no_matplotlib_and_write_nothing(run, comparison, monkeypatch, tmp_path):
+    monkeypatch.setattr(demo, "compare", lambda: comparison)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    result = run("demo", "--no-plot")
+    result = run("demo", "--no-files")
     assert result.exit_code == 0
     assert "calibration tree" in table_rows(result.output)
     assert "caltree-demo" not in result.output
@@ -139,10 +150,10 @@ def test_no_plot_needs_no_matplotlib_and_writes_nothing(run, monkeypatch, tmp_pa
 def test_the_ending_says_what_kind_of_picture(run, comparison, monkeypatch, tmp_path, name, start):
     monkeypatch.setattr(demo, "compare", lambda: comparison)
     Path(name).write_bytes(b"an older picture")
-    result = run("demo", "--output", name)
+    result = run("demo", "--plot", name)
     assert result.exit_code == 0
     assert f"Reliability diagrams: {name}" in result.output
-    assert os.listdir(tmp_path) == [name]
+    assert sorted(os.listdir(tmp_path)) == sorted([name, *FILES[:2]])
     assert Path(name).read_bytes().startswith(start)
 
 
@@ -160,9 +171,26 @@ def test_the_ending_says_what_kind_of_picture(run, comparison, monkeypatch, tmp_
 def test_a_picture_that_cannot_be_written_is_one_line_before_the_work(run, output, reason):
     Path("folder.png").mkdir()
     Path("file.txt").touch()
-    result = run("demo", "--output", output)
+    result = run("demo", "--plot", output)
     assert result.exit_code == 1
     assert result.output == f"caltree: error: cannot write {output}: {reason}\n"
+
+
+@pytest.mark.usefixtures("no_work")
+@pytest.mark.parametrize("option", ["--report", "--table"])
+def test_every_file_is_checked_before_the_work(run, option):
+    result = run("demo", option, "nowhere/file.html")
+    assert result.exit_code == 1
+    assert result.output == (
+        "caltree: error: cannot write nowhere/file.html: No such file or directory; "
+        "check the path\n"
+    )
+
+
+@pytest.mark.usefixtures("no_work")
+def test_a_report_that_is_no_page_is_a_wrong_option(run):
+    result = run("demo", "--report", "page.txt")
+    assert result.exit_code == 2 and "must end in .html" in result.output
 
 
 @pytest.mark.usefixtures("no_work")
@@ -196,7 +224,7 @@ def test_a_picture_that_fails_leaves_the_older_one(run, comparison, monkeypatch,
 
 def test_only_the_best_figures_are_marked(run, comparison, monkeypatch):
     monkeypatch.setattr(demo, "compare", lambda: comparison)
-    rows = table_rows(run("demo", "--no-plot").output)
+    rows = table_rows(run("demo", "--no-files").output)
     for column, measure in enumerate(["rmse", "log_loss"]):
         marked = [name for name, cells in rows.items() if cells[column].endswith("*")]
         quality = comparison.quality
@@ -217,6 +245,20 @@ def test_main_hides_no_other_missing_module(monkeypatch):
     monkeypatch.setattr(cli, "make_command", make_command)
     with pytest.raises(ModuleNotFoundError, match="other"):
         cli.main()
+
+
+def test_the_table_is_one_for_the_other_commands(run, comparison, monkeypatch):
+    monkeypatch.setattr(demo, "compare", lambda: comparison)
+    assert run("demo").exit_code == 0
+    fitted = run("fit", "caltree-demo.csv", "--label", "defaulted", "--scores", "p_yes",
+                 "--calibrator", "platt", "--out", "model.json")  # fmt: skip
+    assert fitted.exit_code == 0, fitted.output
+    model = caltree.load("model.json")
+    expected = caltree.PlattScaling().fit(
+        None, comparison.test.y, comparison.probabilities[demo.UNCALIBRATED]
+    )
+    some = [0.1, 0.5, 0.9]
+    assert np.array_equal(model.predict_proba(None, some), expected.predict_proba(None, some))
 
 
 # What is demonstrated

@@ -223,7 +223,7 @@ def test_an_interrupted_demonstration_has_the_code_of_others(run, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("caltree.cli.demo_data.compare", compare)
-    result = run("demo", "--no-plot")
+    result = run("demo", "--no-files")
     assert result.exit_code == 130 and result.stderr.endswith("caltree: interrupted\n")
 
 

@@ -4,6 +4,7 @@ import re
 import shlex
 from contextlib import redirect_stdout
 from io import StringIO
+from itertools import pairwise
 
 from click.testing import CliRunner
 
@@ -45,7 +46,7 @@ def assert_prints_what_is_shown(text, name, *, commands=False):
     found = blocks(text)
     namespace = {"__name__": "markdown"}
     shown = 0
-    for (kind, code), (next_kind, expected) in zip(found, [*found[1:], ("", "")], strict=True):
+    for (kind, code), (next_kind, expected) in pairwise([*found, ("", "")]):
         if commands and kind == "console":
             assert_commands_do_what_is_shown(code)
         if kind == "python":

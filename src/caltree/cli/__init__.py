@@ -15,7 +15,7 @@ _REMEDIES = {
     "click": 'run: pip install "caltree[cli]"',
     "rich": 'run: pip install "caltree[cli]"',
     "pyarrow": 'run: pip install "caltree[cli]"',
-    "matplotlib": 'run: pip install "caltree[plot]" (or use --no-plot)',
+    "matplotlib": 'run: pip install "caltree[plot]" (or use --no-files)',
     "jinja2": 'run: pip install "caltree[report]"',
     "plotly": 'run: pip install "caltree[report]"',
 }

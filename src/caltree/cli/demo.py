@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import astuple
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from .._fitted.files import write_atomically
 from .errors import CommandError, writing
 from .io.targets import check_target
+from .report import check_report
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -20,41 +22,59 @@ if TYPE_CHECKING:
 _ENDINGS = (".png", ".pdf", ".svg")
 
 
+def _file_option(name: str, default: str, help: str) -> Callable[[Any], Any]:
+    kind = click.Path(path_type=Path)
+    return click.option(name, type=kind, default=Path(default), show_default=True, help=help)
+
+
 @click.command()
-@click.option(
-    "--output",
-    type=click.Path(path_type=Path),
-    default=Path("caltree-demo.png"),
-    show_default=True,
-    help="Where to write the picture; the ending says what kind.",
-)
-@click.option("--no-plot", is_flag=True, help="Draw no picture.")
-def demo(output: Path, no_plot: bool) -> None:
+@_file_option("--plot", "caltree-demo.png", "Where to write the picture; the ending says its kind.")
+@_file_option("--report", "caltree-demo.html", "Where to write the report on the tree.")
+@_file_option("--table", "caltree-demo.csv", "Where to write the held-out loans with their scores.")
+@click.option("--no-files", is_flag=True, help="Print only; write no file.")
+def demo(plot: Path, report: Path, table: Path, no_files: bool) -> None:
     """Calibrate a naive Bayes model of made-up loans and compare with the usual ways.
 
-    Nothing is downloaded, and the figures are those of loans that were held out.
+    Nothing is downloaded, and the figures are those of loans that were held out. The table is for
+    trying the other commands.
     """
-    file_format = None if no_plot else _picture_format(output)
+    file_format = "" if no_files else _check_files(plot, report, table)
     comparison = _compare()
     _show(comparison)
-    if file_format is not None:
-        from .demo_data import draw
-
-        picture = draw(comparison, file_format)
-        with writing(str(output)):
-            write_atomically(output, picture)
-        click.echo(f"\nReliability diagrams: {output}")
+    if not no_files:
+        _write(comparison, plot, file_format, report, table)
 
 
-def _picture_format(output: Path) -> str:
-    """The format of the picture by its ending, checked before any work is done."""
+def _check_files(plot: Path, report: Path, table: Path) -> str:
+    """Check the files before any work is done; return the format of the picture."""
     import matplotlib  # noqa: F401  # asked for before any work is done
 
-    ending = output.suffix.lower()
+    ending = plot.suffix.lower()
     if ending not in _ENDINGS:
-        raise CommandError(f"cannot write {output}: its name must end in .png, .pdf or .svg")
-    check_target(str(output))
+        raise CommandError(f"cannot write {plot}: its name must end in .png, .pdf or .svg")
+    check_report(str(report))
+    for path in (plot, report, table):
+        check_target(str(path))
     return ending.removeprefix(".")
+
+
+def _write(comparison: Comparison, plot: Path, file_format: str, report: Path, table: Path) -> None:
+    from .demo_data import LABEL, SCORES, draw, make_csv, make_report
+
+    contents = {
+        plot: draw(comparison, file_format),
+        report: make_report(comparison),
+        table: make_csv(comparison),
+    }
+    for path, content in contents.items():
+        with writing(str(path)):
+            write_atomically(path, content)
+    click.echo(
+        f"\nReliability diagrams: {plot}\n"
+        f"Report on the tree, to open in a browser: {report}\n"
+        f"The held-out loans with their scores: {table}\n"
+        f"Try: caltree audit {table} --label {LABEL} --scores {SCORES}"
+    )
 
 
 def _compare() -> Comparison:

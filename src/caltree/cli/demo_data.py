@@ -39,6 +39,8 @@ ATTRIBUTES = (
     "late_payments",
     "years_in_job",
 )
+LABEL = "defaulted"
+SCORES = "p_yes"
 CONTRACTS = ("permanent", "self-employed", "student")
 
 UNCALIBRATED = "uncalibrated"
@@ -174,6 +176,40 @@ def draw(comparison: Comparison, file_format: str) -> bytes:
     picture = BytesIO()
     figure.savefig(picture, format=file_format)
     return picture.getvalue()
+
+
+def make_table(comparison: Comparison) -> Any:
+    """The held-out loans as an Arrow table: attributes, the scores of naive Bayes, the label."""
+    import pyarrow as pa
+
+    test = comparison.test
+    columns = [pa.array(column.tolist(), from_pandas=True) for column in test.X.T]
+    scores = pa.array(comparison.probabilities[UNCALIBRATED])
+    return pa.table([*columns, scores, pa.array(test.y)], names=[*ATTRIBUTES, SCORES, LABEL])
+
+
+def make_csv(comparison: Comparison) -> bytes:
+    """The held-out loans as CSV."""
+    from pyarrow.csv import write_csv
+
+    content = BytesIO()
+    write_csv(make_table(comparison), content)
+    return content.getvalue()
+
+
+def make_report(comparison: Comparison) -> bytes:
+    """The report on the tree and the held-out loans, an HTML page."""
+    from ..report import report
+
+    loans = make_table(comparison)
+    page = report(
+        comparison.tree,
+        loans.select(list(ATTRIBUTES)),
+        comparison.test.y,
+        scores=comparison.probabilities[UNCALIBRATED],
+        title="Made-up loans",
+    )
+    return page.to_html().encode("utf-8")
 
 
 def _naive_bayes() -> Pipeline:
