@@ -1,6 +1,8 @@
 # make demo    see it work
 # make test    everything that must hold before a change lands
-# make lint    style and types
+# make pytest  all tests and doctests with coverage, and nothing else
+# make lint    style, types and workflows
+# make actionlint  a second check of the workflows, by a program that is fetched from GitHub
 # make sanitize  the native tests under AddressSanitizer and UndefinedBehaviorSanitizer
 # make fuzz    random problems; FUZZ="--seed 1 --seconds 600" for others
 # make fuzz-sanitized  the same on the core of `make sanitize`
@@ -16,16 +18,18 @@
 
 PYTHON ?= python3
 VENV := .venv
-BIN := $(VENV)/bin
+BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 NATIVE := CMakeLists.txt $(wildcard src/core/*/*)
 
-.PHONY: demo test lint sanitize fuzz fuzz-sanitized bench bench-scale docs wheel test-wheel \
+.PHONY: demo test pytest lint actionlint sanitize fuzz fuzz-sanitized bench bench-scale docs wheel test-wheel \
     test-oldest clean
 
 demo: $(VENV)/.ready
 	$(BIN)/caltree demo
 
-test: lint sanitize
+test: lint sanitize pytest
+
+pytest: $(VENV)/.ready
 	$(BIN)/pytest --numprocesses=auto --doctest-modules --cov --cov-report=term-missing:skip-covered
 
 lint: $(VENV)/.ready
@@ -34,6 +38,14 @@ lint: $(VENV)/.ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/clang-format --dry-run --Werror src/core/*/* tests/native/*.cpp
+	$(BIN)/zizmor --offline --quiet .github
+	if test -x $(BIN)/actionlint; then $(BIN)/actionlint; \
+	else echo "actionlint is not installed; where GitHub is in reach: make actionlint"; fi
+
+# Not of the group dev: its installation fetches a program from GitHub, and fails out of its reach.
+actionlint: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --group workflows
+	$(BIN)/actionlint
 
 FUZZ ?= --problems 10000
 fuzz: $(VENV)/.ready
