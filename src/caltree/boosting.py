@@ -24,49 +24,47 @@ from ._training.thresholds import round_thresholds
 
 
 class CalibrationBoosting(AttributeCalibrator):
-    """A curve for all rows, and boosted trees that correct it where attributes tell more.
+    """A curve for all rows, and boosted trees that correct it.
 
-    The curve is the model of a `CalibrationTree`'s root. LightGBM boosts trees from there, which
-    split on attributes and scores, and stops where held-out rows lose least. These rows also decide
-    on the weights of the boosted trees, of the curve alone, and of the uncalibrated probabilities.
-    Fitting needs LightGBM: ``pip install "caltree[boosting]"``. A fitted one does not.
+    The curve is the model of a `CalibrationTree`'s root. LightGBM adds boosted trees, which split
+    on attributes and scores, and stops at the lowest loss on held-out rows. These rows also decide
+    the weights of the boosted trees, of the curve alone, and of the uncalibrated probabilities.
+    Fitting needs LightGBM: ``pip install "caltree[boosting]"``. Prediction does not.
 
     Parameters
     ----------
     scoring : {"rmse", "log_loss"}, default="rmse"
-        The loss by which everything is chosen.
+        The loss that decides all choices.
     monotone : bool or "auto", default="auto"
-        A higher score never gives a lower probability to rows of the same attributes. "auto" is
-        True for one score of two classes, of which alone it can be said.
+        For rows with the same attributes, a higher score never gives a lower probability. "auto" is
+        True for one score of two classes, the only case in which this is defined.
     do_no_harm : bool, default=True
         Leave the scores uncalibrated unless held-out rows show that calibration helps: by the
         squared error, and by two standard errors of the log loss, or by three if the classifier
         makes fewer than 30 mistakes. If it helps, give the uncalibrated probabilities the largest
-        weight that costs no more than half of one. Margins, which are no probabilities, are always
-        calibrated.
+        weight that costs no more than half a standard error. Margins, which are not probabilities,
+        are always calibrated.
     score_type : {"auto", "probability", "logit", "margin"}, default="auto"
-        Probabilities are turned into log-odds, logits and margins enter as they are. "auto" takes
-        scores for probabilities if they all lie in [0, 1] and those of a row sum to 1, for margins
-        if many do not, and refuses what could be either.
+        Probabilities are turned into log-odds; logits and margins are used unchanged. "auto" treats
+        scores as probabilities if all of them lie in [0, 1] and those of a row sum to 1, and as
+        margins if many do not. Unclear cases are refused.
     pos_label : label, optional
-        The class that a single column of scores is the score of. By default it is the class that
-        the column is named after, such as ``p_yes``, or else ``classes_[1]``.
+        The class of a single column of scores. By default it is the class after which the column is
+        named, such as ``p_yes``, or else ``classes_[1]``.
     categorical_features : list of names or indices, or boolean mask, optional
-        Columns to treat as nominal whatever their type. Columns of strings, booleans and
-        categories always are.
+        Columns to treat as nominal. Columns of strings, booleans and categories always are.
     drop_identifiers : bool, default=True
-        Leave out, with a warning, attributes that look like identifiers: strings or categories of
-        which nine in ten rows have one of their own, whole numbers that are all different though
-        they lie close together, as row numbers do, and nearly all different ones of a column
-        called an id. Those of `categorical_features` are kept.
+        Leave out, with a warning, attributes that look like identifiers: strings or categories, if
+        nine in ten rows have their own; whole numbers that are all different and close together, as
+        row numbers are; and whole numbers that are nearly all different, in a column called an id.
+        Columns of `categorical_features` are kept.
     random_state : int, RandomState instance or None, default=None
-        Shuffles the rows before they are dealt into folds, and is LightGBM's seed. None does not
+        Shuffles the rows before they are divided into folds, and is LightGBM's seed. None does not
         shuffle. The same number gives the same trees.
     n_jobs : int, optional
         Threads to use; the result does not depend on it.
     verbose : int, default=0
-        1 prints one line a stage of `fit`, with the time it took; the result does not depend on
-        it.
+        1 prints one line for each stage of `fit`, with its time. The result does not depend on it.
 
     Attributes
     ----------
@@ -77,11 +75,11 @@ class CalibrationBoosting(AttributeCalibrator):
     feature_names_in_ : ndarray of str
         The names of the attributes, if `X` had names.
     score_type_ : str
-        The kind that the scores were taken for.
+        The type of the scores, as it was used.
     n_scores_ : int
         The number of columns of the scores.
     pos_label_ : label or None
-        The class that a single column of scores was taken for; None of several columns.
+        The class of a single column of scores; None with several columns.
     selection_ : Selection
         The candidates that probabilities are averaged over ("uncalibrated", "global" for the curve
         and "boosted"), the held-out loss and the weight of each, and what was chosen.
@@ -91,7 +89,7 @@ class CalibrationBoosting(AttributeCalibrator):
     model_ : BoostedModel
         The curve and the trees as plain arrays.
     fingerprint_ : Fingerprint
-        Hashes of a few training rows, by which a report knows them again.
+        Hashes of a few training rows, with which a report recognizes them.
     made_ : Made
         The version of caltree, the number of rows and, once stored, the time.
     spread_ : Spread or None

@@ -66,17 +66,17 @@ class CalibratedClassifier(CalibratedClassifierBase):
         (`IsotonicScaling`), "smooth_isotonic" (`SmoothIsotonicScaling`), "platt" (`PlattScaling`),
         "temperature" (`TemperatureScaling`), "beta" (`BetaScaling`) or "none"
         (`IdentityCalibrator`, no calibration). Anything else with ``fit(X, y, scores)`` and
-        ``predict_proba(X, scores)`` will do. A search may set ``calibrator__max_depth`` and the
-        like in any case.
+        ``predict_proba(X, scores)`` works as well. A search may set ``calibrator__max_depth`` and
+        the like in any case.
     cv : int, splitter or iterable of (train, test), default=5
         The folds of the out-of-fold scores. A number of folds is stratified, and keeps `groups`
-        together if they are given. Rows that are never tested, as the first ones of a
-        ``TimeSeriesSplit``, train the classifier but not the calibrator.
+        together if they are given. Rows that no fold tests, such as the first of a
+        ``TimeSeriesSplit``, train only the classifier.
     ensemble : bool, default=False
         Keep a pair for each fold, the classifier fitted to its training rows and a calibrator
         fitted to its test rows, and average their probabilities, as scikit-learn's
         ``CalibratedClassifierCV(ensemble=True)`` does. Prediction takes as many times as long, and
-        each calibrator has but the rows of one fold. A row may be tested more than once.
+        each calibrator has only the rows of one fold. A row may be tested more than once.
     response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
         Where the scores come from; "auto" prefers probabilities.
     attributes : list of names or indices, boolean mask, slice or callable, optional
@@ -117,7 +117,8 @@ class CalibratedClassifier(CalibratedClassifierBase):
     combine_ : str
         How the scores of several classifiers were combined.
     fingerprint_ : Fingerprint or None
-        Hashes of a few training rows, by which a report recognizes them; None if `X` is no table.
+        Hashes of a few training rows, with which a report recognizes them; None if `X` is not a
+        table.
 
     Notes
     -----

@@ -40,7 +40,7 @@ class CurveScaling(GlobalCalibrator):
 
 
 class TemperatureScaling(CurveScaling):
-    """One slope for the log-probabilities of all classes: they are sharpened or flattened.
+    """One slope for the log-probabilities of all classes, which makes them sharper or flatter.
 
     The probabilities of a row are the softmax of the slope times the logarithms of its scores
     (Guo et al., 2017, whose temperature is 1 divided by the slope). The slope is the most likely
@@ -49,12 +49,12 @@ class TemperatureScaling(CurveScaling):
     Parameters
     ----------
     score_type : {"auto", "probability", "logit", "margin"}, default="auto"
-        Of probabilities the logarithms are taken; logits and margins are multiplied as they are.
-        "auto" takes scores for probabilities if they all lie in [0, 1] and those of a row sum to
-        1, for margins if many do not, and refuses what could be either.
+        The logarithms of probabilities are used; logits and margins are used unchanged. "auto"
+        treats scores as probabilities if all of them lie in [0, 1] and those of a row sum to 1, and
+        as margins if many do not. Unclear cases are refused.
     pos_label : label, optional
-        The class that a single column of scores is the score of. By default it is the class that
-        the column is named after, such as ``p_yes``, or else ``classes_[1]``.
+        The class of a single column of scores. By default it is the class after which the column is
+        named, such as ``p_yes``, or else ``classes_[1]``.
     verbose : int, default=0
         1 prints what `fit` did, with the time it took; the result does not depend on it.
 
@@ -72,9 +72,9 @@ class TemperatureScaling(CurveScaling):
     n_scores_ : int
         The number of columns of the scores.
     pos_label_ : label or None
-        The class that a single column of scores was taken for; None of several columns.
+        The class of a single column of scores; None with several columns.
     fingerprint_ : Fingerprint
-        Hashes of a few training rows, by which a report recognizes them.
+        Hashes of a few training rows, with which a report recognizes them.
     made_ : Made
         The version of caltree, the number of rows and, once stored, the time.
     spread_ : Spread or None
@@ -82,7 +82,7 @@ class TemperatureScaling(CurveScaling):
 
     See Also
     --------
-    BetaScaling : A more flexible curve, which is held at the temperature.
+    BetaScaling : A more flexible curve, which is held near the temperature.
 
     Notes
     -----
@@ -150,12 +150,12 @@ class BetaScaling(CurveScaling):
         strongly, and slopes over another class's scores as many times as there are others.
         Margins have no temperature: their slopes are held at 0, times this alone.
     score_type : {"auto", "probability", "logit", "margin"}, default="auto"
-        Of probabilities the logarithms are taken; logits become probabilities, and margins enter
-        as they are. "auto" takes scores for probabilities if they all lie in [0, 1] and those of
-        a row sum to 1, for margins if many do not, and refuses what could be either.
+        Of probabilities the logarithms are taken; logits become probabilities, and margins enter as
+        they are. "auto" treats scores as probabilities if all of them lie in [0, 1] and those of a
+        row sum to 1, and as margins if many do not. Unclear cases are refused.
     pos_label : label, optional
-        The class that a single column of scores is the score of. By default it is the class that
-        the column is named after, such as ``p_yes``, or else ``classes_[1]``.
+        The class of a single column of scores. By default it is the class after which the column is
+        named, such as ``p_yes``, or else ``classes_[1]``.
     verbose : int, default=0
         1 prints what `fit` did, with the time it took; the result does not depend on it.
 
@@ -176,9 +176,9 @@ class BetaScaling(CurveScaling):
     n_scores_ : int
         The number of columns of the scores.
     pos_label_ : label or None
-        The class that a single column of scores was taken for; None of several columns.
+        The class of a single column of scores; None with several columns.
     fingerprint_ : Fingerprint
-        Hashes of a few training rows, by which a report recognizes them.
+        Hashes of a few training rows, with which a report recognizes them.
     made_ : Made
         The version of caltree, the number of rows and, once stored, the time.
     spread_ : Spread or None

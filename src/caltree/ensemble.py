@@ -27,49 +27,47 @@ from .forest import CalibrationForest, forest_settings
 
 
 class CalibrationEnsemble(AttributeCalibrator):
-    """A calibration forest and boosted trees, their probabilities blended.
+    """A calibration forest and boosted trees whose probabilities are averaged.
 
     A `CalibrationForest` and a `CalibrationBoosting` are grown on the same rows. Rows that neither
-    has seen decide on the weights of the forest's sizes, of the boosted trees, of the curve that
-    these start from, and of the uncalibrated probabilities, all at once. Both err in different
-    ways, so that together they are better than the better one. Fitting needs LightGBM:
-    ``pip install "caltree[boosting]"``. A fitted one does not.
+    has seen decide the weights of the forest's sizes, of the boosted trees, of the curve from which
+    these start, and of the uncalibrated probabilities. Both make different errors, so together they
+    are usually better than either. Fitting needs LightGBM: ``pip install "caltree[boosting]"``.
+    Prediction does not.
 
     Parameters
     ----------
     n_estimators : int, default=100
         The number of trees of the forest.
     scoring : {"rmse", "log_loss"}, default="rmse"
-        The loss by which everything is chosen.
+        The loss that decides all choices.
     do_no_harm : bool, default=True
         Leave the scores uncalibrated unless held-out rows show that calibration helps: by the
         squared error, and by two standard errors of the log loss, or by three if the classifier
         makes fewer than 30 mistakes. If it helps, give the uncalibrated probabilities the largest
-        weight that costs no more than half of one. Margins, which are no probabilities, are always
-        calibrated.
+        weight that costs no more than half a standard error. Margins, which are not probabilities,
+        are always calibrated.
     score_type : {"auto", "probability", "logit", "margin"}, default="auto"
-        Probabilities are turned into log-odds, logits and margins enter as they are. "auto" takes
-        scores for probabilities if they all lie in [0, 1] and those of a row sum to 1, for margins
-        if many do not, and refuses what could be either.
+        Probabilities are turned into log-odds; logits and margins are used unchanged. "auto" treats
+        scores as probabilities if all of them lie in [0, 1] and those of a row sum to 1, and as
+        margins if many do not. Unclear cases are refused.
     pos_label : label, optional
-        The class that a single column of scores is the score of. By default it is the class that
-        the column is named after, such as ``p_yes``, or else ``classes_[1]``.
+        The class of a single column of scores. By default it is the class after which the column is
+        named, such as ``p_yes``, or else ``classes_[1]``.
     categorical_features : list of names or indices, or boolean mask, optional
-        Columns to treat as nominal whatever their type. Columns of strings, booleans and
-        categories always are.
+        Columns to treat as nominal. Columns of strings, booleans and categories always are.
     drop_identifiers : bool, default=True
-        Leave out, with a warning, attributes that look like identifiers: strings or categories of
-        which nine in ten rows have one of their own, whole numbers that are all different though
-        they lie close together, as row numbers do, and nearly all different ones of a column
-        called an id. Those of `categorical_features` are kept.
+        Leave out, with a warning, attributes that look like identifiers: strings or categories, if
+        nine in ten rows have their own; whole numbers that are all different and close together, as
+        row numbers are; and whole numbers that are nearly all different, in a column called an id.
+        Columns of `categorical_features` are kept.
     random_state : int, RandomState instance or None, default=None
-        Draws the samples of the forest, shuffles the rows before they are dealt into the folds of
+        Draws the samples of the forest, shuffles the rows before they are divided into the folds of
         boosting, and is LightGBM's seed. The same number gives the same ensemble.
     n_jobs : int, optional
         Threads to use; the result does not depend on it.
     verbose : int, default=0
-        1 prints one line a stage of `fit`, with the time it took; the result does not depend on
-        it.
+        1 prints one line for each stage of `fit`, with its time. The result does not depend on it.
 
     Attributes
     ----------
@@ -80,11 +78,11 @@ class CalibrationEnsemble(AttributeCalibrator):
     feature_names_in_ : ndarray of str
         The names of the attributes, if `X` had names.
     score_type_ : str
-        The kind that the scores were taken for.
+        The type of the scores, as it was used.
     n_scores_ : int
         The number of columns of the scores.
     pos_label_ : label or None
-        The class that a single column of scores was taken for; None of several columns.
+        The class of a single column of scores; None with several columns.
     selection_ : Selection
         The candidates that probabilities are averaged over ("uncalibrated", "global" for the curve,
         "boosted", and the forest's trees read at each size), the held-out loss and the weight of
@@ -95,7 +93,7 @@ class CalibrationEnsemble(AttributeCalibrator):
     model_ : BlendedModel
         The forest, the curve and the boosted trees as plain arrays.
     fingerprint_ : Fingerprint
-        Hashes of a few training rows, by which a report knows them again.
+        Hashes of a few training rows, with which a report recognizes them.
     made_ : Made
         The version of caltree, the number of rows and, once stored, the time.
     spread_ : Spread or None
@@ -109,7 +107,7 @@ class CalibrationEnsemble(AttributeCalibrator):
 
     Notes
     -----
-    It takes the time and the memory of both. The other parameters of both have their defaults.
+    It takes the time and the memory of both. Their other parameters have their defaults.
 
     Examples
     --------

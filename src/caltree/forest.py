@@ -31,57 +31,56 @@ from ._training.thresholds import round_score_thresholds
 
 
 class CalibrationForest(AttributeCalibrator):
-    """Bagged calibration trees, their probabilities blended.
+    """Bagged calibration trees whose probabilities are averaged.
 
-    Every tree is grown on a bootstrap sample of the rows (or of whole groups, if `fit` is given
-    groups); every other tree may split on the scores, too. Each
-    tree is read at several sizes of regions, from the root alone down to a few rows, and the rows
-    that it did not see decide on the weight of each size, and of the uncalibrated probabilities.
-    A size of small weight is read in few of the trees, and numbers are rounded to what matters.
+    Every tree is grown on a bootstrap sample of the rows (or of whole groups, if `fit` gets
+    groups). Every second tree may also split on the scores. Each tree is used at several sizes of
+    regions, from the root alone down to a few rows. The rows that a tree has not seen decide the
+    weight of each size, and of the uncalibrated probabilities. A size with a small weight is used
+    in few of the trees, and numbers are rounded to the digits that matter.
 
     Parameters
     ----------
     n_estimators : int, default=100
         The number of trees.
     max_features : float or int, default=1.0
-        How many attributes a split may choose from: a share of them, or a number.
+        How many attributes a split may choose from: a fraction of them, or a number.
     l2_regularization : float, default=0.05
-        How strongly node models are held at their parent's; see `CalibrationTree`.
+        How strongly node models are held near their parent's; see `CalibrationTree`.
     scoring : {"rmse", "log_loss"}, default="rmse"
-        The loss by which everything is chosen.
+        The loss that decides all choices.
     do_no_harm : bool, default=True
         Leave the scores uncalibrated unless out-of-bag rows show that the forest is better, by two
         standard errors of the squared error and three of the log loss; otherwise give the
-        uncalibrated probabilities the largest weight that costs nothing. Margins, which are no
+        uncalibrated probabilities the largest weight that costs nothing. Margins, which are not
         probabilities, are always calibrated.
     min_samples_leaf : int, default=2
-        The fewest rows of a branch.
+        The minimum number of rows in a branch.
     max_depth : int, optional
-        The most splits on a way from the root to a leaf; no limit by default.
+        The maximum number of splits on a path from the root to a leaf; no limit by default.
     max_bins : int, default=255
-        Numeric attributes of more distinct values are cut between this many quantiles.
+        The maximum number of bins. Numeric attributes with more distinct values are cut between
+        quantiles.
     score_type : {"auto", "probability", "logit", "margin"}, default="auto"
-        Probabilities are turned into log-odds, logits and margins enter as they are. "auto" takes
-        scores for probabilities if they all lie in [0, 1] and those of a row sum to 1, for margins
-        if many do not, and refuses what could be either.
+        Probabilities are turned into log-odds; logits and margins are used unchanged. "auto" treats
+        scores as probabilities if all of them lie in [0, 1] and those of a row sum to 1, and as
+        margins if many do not. Unclear cases are refused.
     pos_label : label, optional
-        The class that a single column of scores is the score of. By default it is the class that
-        the column is named after, such as ``p_yes``, or else ``classes_[1]``.
+        The class of a single column of scores. By default it is the class after which the column is
+        named, such as ``p_yes``, or else ``classes_[1]``.
     categorical_features : list of names or indices, or boolean mask, optional
-        Columns to treat as nominal whatever their type. Columns of strings, booleans and
-        categories always are.
+        Columns to treat as nominal. Columns of strings, booleans and categories always are.
     drop_identifiers : bool, default=True
-        Leave out, with a warning, attributes that look like identifiers: strings or categories of
-        which nine in ten rows have one of their own, whole numbers that are all different though
-        they lie close together, as row numbers do, and nearly all different ones of a column
-        called an id. Those of `categorical_features` are kept.
+        Leave out, with a warning, attributes that look like identifiers: strings or categories, if
+        nine in ten rows have their own; whole numbers that are all different and close together, as
+        row numbers are; and whole numbers that are nearly all different, in a column called an id.
+        Columns of `categorical_features` are kept.
     random_state : int, RandomState instance or None, default=None
-        Draws the samples. The same number gives the same forest, bit for bit.
+        Draws the samples. The same number gives exactly the same forest.
     n_jobs : int, optional
         Threads to use for the trees; the result does not depend on it.
     verbose : int, default=0
-        1 prints one line a stage of `fit`, with the time it took; the result does not depend on
-        it.
+        1 prints one line for each stage of `fit`, with its time. The result does not depend on it.
 
     Attributes
     ----------
@@ -92,23 +91,23 @@ class CalibrationForest(AttributeCalibrator):
     feature_names_in_ : ndarray of str
         The names of the attributes, if `X` had names.
     score_type_ : str
-        The kind that the scores were taken for.
+        The type of the scores, as it was used.
     n_scores_ : int
         The number of columns of the scores.
     pos_label_ : label or None
-        The class that a single column of scores was taken for; None of several columns.
+        The class of a single column of scores; None with several columns.
     selection_ : Selection or None
         The candidates that probabilities are averaged over ("uncalibrated", and the trees read at
         each size, with and without splits on scores), the out-of-bag loss and the weight of each,
         and what was chosen. None if no row was out of bag.
     feature_importances_ : ndarray
         The share of every attribute in what splits on attributes gained, in squared error and on
-        the rows that a tree had not seen: which of them carry the miscalibration. All 0 if the
+        the rows that a tree had not seen: which of them explain the miscalibration. All 0 if the
         scores are left uncalibrated.
     model_ : FittedModel
         The fitted trees as plain arrays.
     fingerprint_ : Fingerprint
-        Hashes of a few training rows, by which a report knows them again.
+        Hashes of a few training rows, with which a report recognizes them.
     made_ : Made
         The version of caltree, the number of rows and, once stored, the time.
     spread_ : Spread or None

@@ -37,12 +37,12 @@ class PlattScaling(GlobalCalibrator):
     Parameters
     ----------
     score_type : {"auto", "probability", "logit", "margin"}, default="auto"
-        Probabilities are turned into log-odds, logits and margins are not. "auto" takes
-        scores for probabilities if they all lie in [0, 1] and those of a row sum to 1, for margins
-        if many do not, and refuses what could be either.
+        Probabilities are turned into log-odds, logits and margins are not. "auto" treats scores as
+        probabilities if all of them lie in [0, 1] and those of a row sum to 1, and as margins if
+        many do not. Unclear cases are refused.
     pos_label : label, optional
-        The class that a single column of scores is the score of. By default it is the class that
-        the column is named after, such as ``p_yes``, or else ``classes_[1]``.
+        The class of a single column of scores. By default it is the class after which the column is
+        named, such as ``p_yes``, or else ``classes_[1]``.
     verbose : int, default=0
         1 prints what `fit` did, with the time it took; the result does not depend on it.
 
@@ -57,9 +57,9 @@ class PlattScaling(GlobalCalibrator):
     n_scores_ : int
         The number of columns of the scores.
     pos_label_ : label or None
-        The class that a single column of scores was taken for; None of several columns.
+        The class of a single column of scores; None with several columns.
     fingerprint_ : Fingerprint
-        Hashes of a few training rows, by which a report recognizes them.
+        Hashes of a few training rows, with which a report recognizes them.
     made_ : Made
         The version of caltree, the number of rows and, once stored, the time.
     spread_ : Spread or None
@@ -128,12 +128,12 @@ class IsotonicScaling(GlobalCalibrator):
     Parameters
     ----------
     score_type : {"auto", "probability", "logit", "margin"}, default="auto"
-        Two columns of logits or margins count by their difference. "auto" takes
-        scores for probabilities if they all lie in [0, 1] and those of a row sum to 1, for margins
-        if many do not, and refuses what could be either.
+        Two columns of logits or margins count by their difference. "auto" treats scores as
+        probabilities if all of them lie in [0, 1] and those of a row sum to 1, and as margins if
+        many do not. Unclear cases are refused.
     pos_label : label, optional
-        The class that a single column of scores is the score of. By default it is the class that
-        the column is named after, such as ``p_yes``, or else ``classes_[1]``.
+        The class of a single column of scores. By default it is the class after which the column is
+        named, such as ``p_yes``, or else ``classes_[1]``.
     verbose : int, default=0
         1 prints what `fit` did, with the time it took; the result does not depend on it.
 
@@ -149,9 +149,9 @@ class IsotonicScaling(GlobalCalibrator):
     n_scores_ : int
         The number of columns of the scores.
     pos_label_ : label or None
-        The class that a single column of scores was taken for; None of several columns.
+        The class of a single column of scores; None with several columns.
     fingerprint_ : Fingerprint
-        Hashes of a few training rows, by which a report recognizes them.
+        Hashes of a few training rows, with which a report recognizes them.
     made_ : Made
         The version of caltree, the number of rows and, once stored, the time.
     spread_ : Spread or None
@@ -301,12 +301,12 @@ class IdentityCalibrator(GlobalCalibrator):
     Parameters
     ----------
     score_type : {"auto", "probability", "logit", "margin"}, default="auto"
-        Whether they already are probabilities. "auto" takes
-        scores for probabilities if they all lie in [0, 1] and those of a row sum to 1, for margins
-        if many do not, and refuses what could be either.
+        Whether they already are probabilities. "auto" treats scores as probabilities if all of them
+        lie in [0, 1] and those of a row sum to 1, and as margins if many do not. Unclear cases are
+        refused.
     pos_label : label, optional
-        The class that a single column of scores is the score of. By default it is the class that
-        the column is named after, such as ``p_yes``, or else ``classes_[1]``.
+        The class of a single column of scores. By default it is the class after which the column is
+        named, such as ``p_yes``, or else ``classes_[1]``.
     verbose : int, default=0
         1 prints what `fit` did, with the time it took; the result does not depend on it.
 
@@ -319,9 +319,9 @@ class IdentityCalibrator(GlobalCalibrator):
     n_scores_ : int
         The number of columns of the scores.
     pos_label_ : label or None
-        The class that a single column of scores was taken for; None of several columns.
+        The class of a single column of scores; None with several columns.
     fingerprint_ : Fingerprint
-        Hashes of a few training rows, by which a report recognizes them.
+        Hashes of a few training rows, with which a report recognizes them.
     made_ : Made
         The version of caltree, the number of rows and, once stored, the time.
     spread_ : Spread or None

@@ -37,85 +37,84 @@ _MOST_EXACT_ROWS = 200_000
 class CalibrationTree(TreeCalibrator):
     """A small tree of logistic models that turns a classifier's scores into probabilities.
 
-    The tree splits on the attributes `X`; every node has a model, a small logistic model over the
-    scores, which starts from its parent's. What the classifier gets wrong in one region is put
-    right there, and only there. The model of the root, a curve for all rows, is all that is left
-    where regions do not help.
+    The tree splits on the attributes `X`. Every node has a small logistic model of the scores,
+    which starts from its parent's model. An error of the classifier in one region is corrected in
+    that region only. If regions do not help, only the model of the root is left: one curve for all
+    rows.
 
     Parameters
     ----------
     l2_regularization : float, default=0.05
-        How strongly node models are held at their parent's, in units of a row's variance: the
-        squared distance (scores scaled to deviation 1) times half of this is added to the
-        deviance. The slopes of other classes' scores, and of what bends the model of two classes,
-        are held 40 times as fast. The root is held at the best temperature, 8 times the number of
-        classes as fast.
+        How strongly node models are held near their parent's: half of this times the squared
+        distance from the parent's model (with scores scaled to standard deviation 1) is added to
+        the deviance. The penalty is 40 times as large for the slopes of other classes' scores, and
+        for the bend of a model of two classes. The root is held near the best temperature, with a
+        penalty that is 8 times the number of classes as large.
     scoring : {"rmse", "log_loss"}, default="rmse"
-        The loss by which everything is chosen.
+        The loss that decides all choices.
     path_averaging : bool, default=True
-        Average over all nodes on the way from the root to a leaf, the larger and safer ones and
-        the smaller and more special ones: the tree is read cut back to 1, 2, 4, 8, ... leaves, and
-        the probabilities are averaged with the weights that have the lowest cross-validated loss.
-        Otherwise the leaf alone decides.
+        Average over all nodes on the path from the root to a leaf. The tree is used at several
+        sizes, cut back to 1, 2, 4, 8, ... leaves, and their probabilities are averaged with the
+        weights that have the lowest cross-validated loss. With False, only the leaf counts.
     monotone : bool or "auto", default="auto"
-        In every region, a higher score never gives a lower probability, nor does averaging change
-        that. "auto" is True for one score of two classes, of which alone it can be said. With
-        False, a region may turn scores round.
+        In every region, a higher score never gives a lower probability, also after averaging.
+        "auto" is True for one score of two classes, the only case in which this is defined. With
+        False, a region may reverse the order of the scores.
     do_no_harm : bool, default=True
         Leave the scores uncalibrated unless cross-validation shows that calibration helps: by the
         squared error, and by two standard errors of the log loss, or by three if the classifier
         makes fewer than 30 mistakes. Calibrate them globally, by the root's model, unless the tree
         is better by one standard error. Give uncalibrated probabilities the largest weight that
-        costs no more than half of one. Margins, which are no probabilities, are always calibrated.
+        costs no more than half a standard error. Margins, which are not probabilities, are always
+        calibrated.
     max_leaf_nodes : int or None, default=64
-        The most leaves. None sets no limit.
+        The maximum number of leaves. None sets no limit.
     kept_gain : float or None, default=0.95
         Take the smallest tree that keeps this share of what the best one gains over the root in
         cross-validated loss. None takes all leaves that are allowed.
-        ``max_leaf_nodes=None, kept_gain=1.0`` gives a large tree, a little more accurate, and not
-        to be read.
+        ``max_leaf_nodes=None, kept_gain=1.0`` gives a large tree that is a little more accurate and
+        not meant to be read.
     min_samples_split : int, default=8
         A node with fewer rows is not split.
     min_samples_leaf : int, default=5
-        The fewest rows of a branch.
+        The minimum number of rows in a branch.
     max_depth : int, optional
-        The most splits on a way from the root to a leaf; no limit by default.
+        The maximum number of splits on a path from the root to a leaf; no limit by default.
     max_bins : int, default=255
-        Numeric attributes of more distinct values are cut between this many quantiles.
+        The maximum number of bins. Numeric attributes with more distinct values are cut between
+        quantiles.
     tree_method : {"auto", "exact", "hist"}, default="auto"
-        "exact" looks at every row in every node. "hist" puts the attributes into their bins once,
-        one or two bytes each, and grows the tree level by level on sums over bins. A node of fewer
-        than one in 1024 rows (that is 16 times `max_leaf_nodes`; without a limit of leaves, one in
-        4096) is not split then, and `cv` deals rows out by their numbers alone. The result is a
-        little coarser and takes a fraction of the time and memory; of a few thousand rows and as
-        many attributes, though, bins take longer than the rows in them. "auto" is "hist" beyond
+        "exact" looks at every row in every node. "hist" puts the attributes into bins once, with
+        one or two bytes for each value, and grows the tree level by level on sums over bins. A node
+        with fewer than one in 1024 rows (16 times `max_leaf_nodes`; without a limit of leaves, one
+        in 4096) is then not split, and the folds of `cv` depend only on the numbers of the rows.
+        The result is a little coarser, and takes a fraction of the time and memory. With a few
+        thousand rows and as many attributes, however, "hist" is slower. "auto" is "hist" beyond
         200,000 rows.
     cv : int, splitter or iterable of (train, test), default=5
-        The folds of every cross-validation. A number deals the rows out by class, without
-        shuffling unless `random_state` is given, and whole groups if `fit` is given groups.
+        The folds of every cross-validation. A number makes stratified folds, without shuffling
+        unless `random_state` is given. If `fit` gets groups, they stay together.
     score_type : {"auto", "probability", "logit", "margin"}, default="auto"
-        Probabilities are turned into log-odds, logits and margins enter as they are. "auto" takes
-        scores for probabilities if they all lie in [0, 1] and those of a row sum to 1, for margins
-        if many do not, and refuses what could be either.
+        Probabilities are turned into log-odds; logits and margins are used unchanged. "auto" treats
+        scores as probabilities if all of them lie in [0, 1] and those of a row sum to 1, and as
+        margins if many do not. Unclear cases are refused.
     pos_label : label, optional
-        The class that a single column of scores is the score of. By default it is the class that
-        the column is named after, such as ``p_yes``, or else ``classes_[1]``.
+        The class of a single column of scores. By default it is the class after which the column is
+        named, such as ``p_yes``, or else ``classes_[1]``.
     categorical_features : list of names or indices, or boolean mask, optional
-        Columns to treat as nominal whatever their type. Columns of strings, booleans and
-        categories always are.
+        Columns to treat as nominal. Columns of strings, booleans and categories always are.
     drop_identifiers : bool, default=True
-        Leave out, with a warning, attributes that look like identifiers: strings or categories of
-        which nine in ten rows have one of their own, whole numbers that are all different though
-        they lie close together, as row numbers do, and nearly all different ones of a column
-        called an id. Those of `categorical_features` are kept.
+        Leave out, with a warning, attributes that look like identifiers: strings or categories, if
+        nine in ten rows have their own; whole numbers that are all different and close together, as
+        row numbers are; and whole numbers that are nearly all different, in a column called an id.
+        Columns of `categorical_features` are kept.
     random_state : int, RandomState instance or None, default=None
-        Shuffles the rows before they are dealt into folds. None does not shuffle.
+        Shuffles the rows before they are divided into folds. None does not shuffle.
     n_jobs : int, optional
         Threads to use for the folds, or for chunks of rows with "hist"; the result does not
         depend on it.
     verbose : int, default=0
-        1 prints one line a stage of `fit`, with the time it took; the result does not depend on
-        it.
+        1 prints one line for each stage of `fit`, with its time. The result does not depend on it.
 
     Attributes
     ----------
@@ -126,23 +125,23 @@ class CalibrationTree(TreeCalibrator):
     feature_names_in_ : ndarray of str
         The names of the attributes, if `X` had names.
     score_type_ : str
-        The kind that the scores were taken for.
+        The type of the scores, as it was used.
     n_scores_ : int
         The number of columns of the scores.
     pos_label_ : label or None
-        The class that a single column of scores was taken for; None of several columns.
+        The class of a single column of scores; None with several columns.
     selection_ : Selection or None
         The candidates that probabilities are averaged over ("uncalibrated", "global", "2 regions",
         "4 regions", ...), the cross-validated loss and the weight of each, and what was chosen.
         None if there was nothing to choose from.
     feature_importances_ : ndarray
         The share of every attribute in what the splits gain, in the chosen loss and on held-out
-        rows: which of them carry the miscalibration. All 0 if nothing is split, and training
+        rows: which of them explain the miscalibration. All 0 if nothing is split, and training
         deviance if there were no folds.
     model_ : FittedModel
         The fitted tree as plain arrays.
     fingerprint_ : Fingerprint
-        Hashes of a few training rows, by which a report knows them again.
+        Hashes of a few training rows, with which a report recognizes them.
     made_ : Made
         The version of caltree, the number of rows and, once stored, the time.
     spread_ : Spread or None
@@ -150,8 +149,8 @@ class CalibrationTree(TreeCalibrator):
 
     See Also
     --------
-    PublishedCalibrationTree : The method of the paper, to the digit.
-    CalibrationForest : Many trees, averaged: better with few rows, but not to be read.
+    PublishedCalibrationTree : The method of the paper.
+    CalibrationForest : Many trees, averaged: better with few rows, but not readable.
 
     Notes
     -----
@@ -166,8 +165,8 @@ class CalibrationTree(TreeCalibrator):
     ln (1 - s) of the score s, held together. Of more classes, the log-odds of each class sees the
     logarithms of the scores of all, up to 30.
 
-    With weights, a row of weight 2 counts as two rows and one of weight 0 as none, in splits,
-    node models, errors and pruning alike.
+    A row of weight 2 counts as two rows and a row of weight 0 is ignored, in splits, node models,
+    errors and pruning.
 
     Examples
     --------

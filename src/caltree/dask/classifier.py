@@ -101,7 +101,7 @@ class CalibratedClassifier(CalibratedClassifierBase):
     feature_names_in_ : ndarray of str
         Their names, if the classifier says so.
     fingerprint_ : Fingerprint or None
-        Hashes of a few training rows, by which a report knows them again.
+        Hashes of a few training rows, with which a report recognizes them.
 
     See Also
     --------
