@@ -76,7 +76,7 @@ def load(path: Any) -> StoredEstimator:
     try:
         return _read(Path(path).read_bytes())[0]
     except ValueError as error:
-        raise ValueError(f"{path} is no stored calibrator: {error}") from None
+        raise ValueError(f"{path} is not a stored calibrator: {error}") from None
 
 
 def read_calibrator(content: bytes) -> tuple[Calibrator, dict[str, Any]]:

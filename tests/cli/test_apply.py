@@ -137,7 +137,7 @@ def test_a_column_that_turns_to_text_later_is_named_with_its_row(complaint, mode
     new.loc[400, "age"] = "old"
     write(new, tmp_path / "new.csv")
     assert complaint("apply", model, "new.csv", "--out", "out.csv") == (
-        "new.csv: the column 'age' holds 'old', which is no number, in row 401; correct it or "
+        "new.csv: the column 'age' holds 'old', which is not a number, in row 401; correct it or "
         "leave it empty"
     )
 
@@ -285,7 +285,7 @@ def test_bad_rows_may_pass_as_null(run, complaint, model, new, ending, out, tmp_
     assert (result.exit_code, result.stdout) == (0, "")
     assert result.stderr == (
         f"caltree: warning: 2 of {len(new):,} rows have no probabilities: their score is missing, "
-        "infinite or no probability; the first is row 5\n"
+        "infinite or not a probability; the first is row 5\n"
         f"{len(new) - 2:,} rows calibrated: o.{out}\n"
     )
     found, right = read(f"o.{out}"), read(f"right-{out}.{out}")

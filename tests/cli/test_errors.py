@@ -136,7 +136,7 @@ def test_what_cannot_be_written_is_said(complaint, model, out, code, message, tm
         ("p_yes", 1.5, "new.csv: the column 'p_yes' holds the score 1.5 in row 51; a probability"),
         ("p_yes", None, "new.csv: the column 'p_yes' holds no score in row 51; drop such rows"),
         ("member", "maybe", "'member' holds 'maybe' in row 51; it should be true or false"),
-        ("age", "old", "'age' holds 'old', which is no number, in row 51; correct it or leave"),
+        ("age", "old", "'age' holds 'old', which is not a number, in row 51; correct it or leave"),
         ("y", "maybe", "'y' holds the label 'maybe' in row 51; the model knows no, yes; drop"),
         ("y", None, "'y' holds no label in row 51; drop the rows without one"),
     ],

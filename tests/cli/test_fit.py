@@ -208,7 +208,11 @@ def change(frame, column, value, row=6):
         (lambda v: change(v, "y", None), [], "'y' holds no label in row 7"),
         (lambda v: change(v, "p_yes", None), [], "'p_yes' holds no score in row 7"),
         (lambda v: change(v, "p_yes", "inf"), [], "'p_yes' holds an infinite score in row 7"),
-        (lambda v: change(v, "p_yes", "high"), [], "'p_yes' holds 'high', which is no number, in"),
+        (
+            lambda v: change(v, "p_yes", "high"),
+            [],
+            "'p_yes' holds 'high', which is not a number, in",
+        ),
         (lambda v: change(v, "age", "inf"), [], "'age' holds infinity in row 7; leave the field"),
         (
             lambda v: change(v, "p_yes", 1.25),
@@ -221,7 +225,7 @@ def change(frame, column, value, row=6):
         (lambda v: v.iloc[:0], [], "s.csv has no rows; give a table with some"),
         (lambda v: v[["y", "p_yes"]], [], "s.csv has no column left for an attribute"),
         (lambda v: v, ["--attributes", "age,y"], "--attributes names y, which is the label"),
-        (lambda v: v, ["--categorical", "p_yes"], "--categorical names p_yes, which is no attr"),
+        (lambda v: v, ["--categorical", "p_yes"], "--categorical names p_yes, which is not an"),
         (lambda v: v, ["--exclude", "id"], "s.csv lacks the column id; it has channel, age"),
         (lambda v: v, ["--holdout", "0.0001"], "cannot hold out rows: "),
     ],

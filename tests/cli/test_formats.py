@@ -170,7 +170,7 @@ def test_the_ending_tsv_says_that_there_are_tabs(run, complaint, tmp_path):
 @pytest.mark.parametrize("delimiter", ["", ";;", '"', "\n", "é"])
 def test_a_delimiter_is_one_character(complaint, delimiter):
     line = complaint("fit", "s.csv", "--out", "m.json", "--delimiter", delimiter, code=2)
-    assert "is no delimiter; give one character, such as ';', or tab" in line
+    assert "is not a delimiter; give one character, such as ';', or tab" in line
 
 
 def test_only_csv_has_a_delimiter(complaint, tmp_path):

@@ -130,7 +130,7 @@ def test_what_is_refused(run, complaint, churn):
     write(churn.assign(p_churn=churn["score"], p_stay=1 - churn["score"], q=0.5), "train.csv")
     given = ["fit", "train.csv", "--label", "churned", "--out", "m.json"]
     line = complaint(*given, "--scores", "score", "--positive", "gone")
-    assert line == "--positive is gone, which is no class; choose one of churn, stay"
+    assert line == "--positive is gone, which is not a class; choose one of churn, stay"
     line = complaint(*given, "--scores", "p_churn,p_stay", "--positive", "stay")
     assert line.startswith("--positive says which of two classes a single column")
     line = complaint(*given, "--scores", "p_churn,q")

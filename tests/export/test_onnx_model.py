@@ -143,7 +143,7 @@ def test_wrong_arguments(changed, error, message):
     ("categories", "message"),
     [
         (("a", 1), "'x0' has strings and numbers among its categories"),
-        (("a", "\udcff"), "'x0' has '\\\\udcff', which is no valid Unicode"),
+        (("a", "\udcff"), "'x0' has '\\\\udcff', which is not valid Unicode"),
         ((0.5, 0.1), "'x0' has the category 0.1, which float32 cannot hold; use dtype='float64'"),
         ((0, 2**24 + 1), "has the category 16777217, which float32 cannot hold"),
         ((0, 1e300), "has the category 1e[+]300, which float32 cannot hold"),

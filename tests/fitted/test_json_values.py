@@ -110,8 +110,8 @@ def test_long_and_short_classes_survive():
     ("old", "new", "message"),
     [
         ('"version":1', '"version":1, "version":1', "the key 'version' occurs twice"),
-        ('"version":1', f'"version":{"[" * 100_000}', "no stored calibrator"),
-        ('"version":1', f'"version":1{"0" * 5000}', "no stored calibrator"),
+        ('"version":1', f'"version":{"[" * 100_000}', "not a stored calibrator"),
+        ('"version":1', f'"version":1{"0" * 5000}', "not a stored calibrator"),
         ('"slopes":[', '"slopes":[NaN, ', "NaN is not a number"),
         ('"slopes":[', '"slopes":[1e999, ', "slopes of a stored calibrator holds a number that"),
         ('"slopes":[', '"slopes":[true, ', "slopes of a stored calibrator must be"),

@@ -65,7 +65,7 @@ def test_any_stored_calibrator_is_read_as_what_it_is(calibrator, kind, tmp_path)
 def test_other_files_are_refused_by_name(content, message, tmp_path):
     path = tmp_path / "model.json"
     path.write_text(content)
-    with pytest.raises(ValueError, match=f"model.json is no stored calibrator: .*{message}"):
+    with pytest.raises(ValueError, match=f"model.json is not a stored calibrator: .*{message}"):
         caltree.load(path)
 
 

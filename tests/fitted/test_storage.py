@@ -263,7 +263,7 @@ def test_a_file_that_is_no_tree_is_named(tree, tmp_path, kind):
     if content is None:
         content = json.dumps(tree.to_dict()).encode()[:-100]
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"tree\.json is no stored calibrator: "):
+    with pytest.raises(ValueError, match=r"tree\.json is not a stored calibrator: "):
         CalibrationTree.load(path)
 
 
@@ -275,7 +275,7 @@ def test_a_pickle_is_not_loaded(tmp_path):
     import pickle
 
     (tmp_path / "tree.json").write_bytes(pickle.dumps(Trap()))
-    with pytest.raises(ValueError, match="is no stored calibrator"):
+    with pytest.raises(ValueError, match="is not a stored calibrator"):
         CalibrationTree.load(tmp_path / "tree.json")
     assert not (tmp_path / "sprung").exists()
 

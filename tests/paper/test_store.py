@@ -206,7 +206,7 @@ def test_a_file_that_does_not_exist_is_not_made_without_settings(path):
 def test_other_files_are_refused_and_left_alone(path, settings):
     raw(path, "CREATE TABLE recipe (name TEXT)")
     before = path.read_bytes()
-    with pytest.raises(ValueError, match=r"results\.sqlite is no file of results; use another"):
+    with pytest.raises(ValueError, match=r"results\.sqlite is not a file of results; use another"):
         Store(path, settings)
     assert path.read_bytes() == before
 
@@ -244,7 +244,7 @@ def test_what_sqlite_cannot_use_is_refused_in_one_line(tmp_path, kind, settings)
 
 def test_an_empty_file_becomes_a_file_of_results_if_there_are_settings(path):
     path.touch()
-    with pytest.raises(ValueError, match="is no file of results"):
+    with pytest.raises(ValueError, match="is not a file of results"):
         Store(path)
     assert path.read_bytes() == b""
     assert Store(path, {"folds": "10"}).settings() == {"folds": "10"}

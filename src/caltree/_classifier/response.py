@@ -73,7 +73,7 @@ def _as_matrix(values: Any, method: Method, source: str) -> Floats:
         return np.clip(matrix, -LARGEST_SCORE, LARGEST_SCORE)
     if matrix.min(initial=0.0) < -_OVERSHOOT or matrix.max(initial=1.0) > 1.0 + _OVERSHOOT:
         raise ValueError(
-            f"{source} gave numbers outside [0, 1], which are no probabilities; "
+            f"{source} gave numbers outside [0, 1], which are not probabilities; "
             "use response_method='decision_function'"
         )
     return np.clip(matrix, 0.0, 1.0)

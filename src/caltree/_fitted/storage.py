@@ -111,7 +111,7 @@ def read_json(path: Any) -> Any:
     try:
         return parse_json(content)
     except ValueError as error:
-        raise ValueError(f"{os.fspath(path)} is no stored calibrator: {error}") from None
+        raise ValueError(f"{os.fspath(path)} is not a stored calibrator: {error}") from None
 
 
 def parse_json(content: bytes) -> Any:

@@ -194,7 +194,7 @@ def _row_numbers(
 
     try:
         if cv is None:
-            raise TypeError("None is no splitter")
+            raise TypeError("None is not a splitter")
         splits = check_cv(cv).split(X, labels, **groups)
         return [(np.asarray(train), np.asarray(test)) for train, test in splits]
     except (TypeError, ValueError) as error:

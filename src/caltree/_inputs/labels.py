@@ -156,7 +156,7 @@ def _check_whole(labels: npt.NDArray[np.floating[Any]]) -> None:
         row = int(np.flatnonzero(broken)[0])
         # The words in brackets are those of scikit-learn.
         raise ValueError(
-            f"y contains {labels[row]} in row {row}, which is no class (Unknown label type: "
+            f"y contains {labels[row]} in row {row}, which is not a class (Unknown label type: "
             "continuous); turn measurements into classes first"
         )
 

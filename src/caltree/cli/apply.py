@@ -111,7 +111,7 @@ def apply(
     if counts.bad:
         warn(
             f"{counts.bad:,} of {counts.rows:,} rows have no probabilities: their score is "
-            f"missing, infinite or no probability; the first is row {counts.first_bad}"
+            f"missing, infinite or not a probability; the first is row {counts.first_bad}"
         )
     warn_of_unseen(counts.unseen, table)
     if not quiet:

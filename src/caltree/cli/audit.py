@@ -40,7 +40,7 @@ Examples:
 @names_option("--by", "Attributes whose groups are to be tested.")
 @click.option("--pairs", is_flag=True, help="Also test the groups of every pair of these.")
 @names_option("--attributes", "The columns of the attributes; by default all others.")
-@names_option("--exclude", "Columns that are no attributes, such as identifiers.")
+@names_option("--exclude", "Columns that are not attributes, such as identifiers.")
 @names_option("--categorical", "Attributes whose numbers are names of something.")
 @click.option("--weight", metavar="NAME", help="The column that says how much each row counts.")
 @click.option(
@@ -169,5 +169,5 @@ def _check_by(request: AuditRequest, attributes: tuple[str, ...]) -> None:
     unknown = [name for name in request.by or () if name not in attributes]
     if unknown:
         raise CommandError(
-            f"--by names {unknown[0]}, which is no attribute; these are {', '.join(attributes)}"
+            f"--by names {unknown[0]}, which is not an attribute; these are {', '.join(attributes)}"
         )

@@ -128,7 +128,7 @@ def _check_positive(scores: Sequence[str], classes: Sequence[Any], given: str) -
     names = [str(label) for label in classes]
     if given not in names:
         raise CommandError(
-            f"--positive is {given}, which is no class; choose one of {_some(names)}"
+            f"--positive is {given}, which is not a class; choose one of {_some(names)}"
         )
     if len(scores) > 1 or len(classes) > 2:
         raise CommandError(

@@ -61,7 +61,7 @@ Examples:
 @click.option("--label", metavar="NAME", help="The column of the label.")
 @names_option("--scores", "The columns of the scores.")
 @names_option("--attributes", "The columns of the attributes; by default all others.")
-@names_option("--exclude", "Columns that are no attributes, such as identifiers.")
+@names_option("--exclude", "Columns that are not attributes, such as identifiers.")
 @names_option("--categorical", "Attributes whose numbers are names of something.")
 @click.option(
     "--weight", metavar="NAME", help="The column that says how many rows each row counts for."
@@ -70,7 +70,7 @@ Examples:
     "--groups",
     metavar="NAME",
     help="The column that says which rows belong together, such as those of one customer. They "
-    "stay together in folds, in the samples of a forest and in rows held out. It is no attribute.",
+    "stay together in folds, in samples of a forest and in held-out rows. It is not an attribute.",
 )
 @click.option(
     "--calibrator",

@@ -14,7 +14,9 @@ def _one_character(
     found = "\t" if given in ("tab", r"\t") else given
     if found is not None and (len(found) != 1 or not found.isascii() or found in '"\r\n'):
         raise click.BadParameter(
-            f"{given!r} is no delimiter; give one character, such as ';', or tab", context, option
+            f"{given!r} is not a delimiter; give one character, such as ';', or tab",
+            context,
+            option,
         )
     return found
 
@@ -48,13 +50,13 @@ delimiter = click.option(
     metavar="CHARACTER",
     help="The character between the fields of CSV; a comma by default, and in .tsv a tab.",
 )
-quiet = click.option("--quiet", is_flag=True, help="Say nothing but errors and warnings.")
-as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
+quiet = click.option("--quiet", is_flag=True, help="Print only errors and warnings.")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 n_jobs = click.option(
     "--n-jobs",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Threads to use; by default one a processor. The result does not depend on it.",
+    help="Threads to use; by default one for each processor. The result does not depend on it.",
 )
 model_argument = click.argument("model", metavar="MODEL")
 table_argument = click.argument("table", metavar="TABLE")

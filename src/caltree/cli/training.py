@@ -199,7 +199,7 @@ def _columns(request: TableRequest, source: Source, label: str, scores: tuple[st
     unknown = [name for name in request.categorical or () if name not in attributes]
     if unknown:
         raise CommandError(
-            f"--categorical names {unknown[0]}, which is no attribute; these are "
+            f"--categorical names {unknown[0]}, which is not an attribute; these are "
             f"{', '.join(attributes) or 'none'}"
         )
     return Columns(scores, attributes, label, request.weight, request.groups)

@@ -53,7 +53,7 @@ def corrected_resampled_t_test(a: Any, b: Any, n_folds: int = 10) -> TTest:
         raise ValueError(f"a and b must be results of the same folds, got {k} and {len(second)}")
     if k % n_folds:
         raise ValueError(
-            f"a and b have {k} results, which is no whole number of runs of n_folds={n_folds} "
+            f"a and b have {k} results, which is not a whole number of runs of n_folds={n_folds} "
             "folds; give the result of each fold of each run"
         )
     differences = first - second

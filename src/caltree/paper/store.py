@@ -92,7 +92,7 @@ class Store:
         else:
             with self._connection() as db:
                 if not self._is_ours(db):
-                    raise ValueError(f"{self.path} is no file of results; use another name")
+                    raise ValueError(f"{self.path} is not a file of results; use another name")
 
     def settings(self) -> dict[str, str]:
         """The settings that all results have in common."""
@@ -242,7 +242,7 @@ class Store:
                 "known here; use another file"
             )
         if kind != _APPLICATION_ID and n_tables:
-            raise ValueError(f"{self.path} is no file of results; use another name")
+            raise ValueError(f"{self.path} is not a file of results; use another name")
         return bool(kind == _APPLICATION_ID)
 
 

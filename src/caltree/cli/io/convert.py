@@ -295,7 +295,7 @@ def _parse(column: Any, where: Where) -> Any:
     except pa.ArrowInvalid:
         row = next(row for row, word in enumerate(text) if not _is_numeral(word))
         raise where.complain(
-            row, f"{column[row].as_py()!r}, which is no number,", "correct it or leave it empty"
+            row, f"{column[row].as_py()!r}, which is not a number,", "correct it or leave it empty"
         ) from None
 
 

@@ -41,7 +41,7 @@ def check_missing_text(missing_text: Any) -> None:
     if not isinstance(missing_text, str):
         raise TypeError(f"missing_text must be a string, got {missing_text!r}")
     if not is_unicode(missing_text):
-        raise ValueError(f"missing_text is {missing_text!r}, which is no valid Unicode")
+        raise ValueError(f"missing_text is {missing_text!r}, which is not valid Unicode")
 
 
 def _check_size(model: Model) -> None:
@@ -61,7 +61,7 @@ def check_attribute(attribute: Attribute, missing_text: str, dtype: Any) -> None
     texts = [category for category in categories if isinstance(category, str)]
     for text in (name, *texts):
         if not is_unicode(text):
-            raise ValueError(f"attribute {name!r} has {text!r}, which is no valid Unicode")
+            raise ValueError(f"attribute {name!r} has {text!r}, which is not valid Unicode")
     if texts and len(texts) < len(categories):
         raise ValueError(
             f"attribute {name!r} has strings and numbers among its categories, and no ONNX tensor "
