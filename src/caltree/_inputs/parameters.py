@@ -69,7 +69,7 @@ def check_jobs(n_jobs: Any) -> None:
         return
     if not is_whole(n_jobs) or n_jobs == 0 or abs(n_jobs) > _LARGEST_COUNT:
         raise ValueError(
-            "n_jobs must be None, a number of threads, or -1 for one for each processor, "
+            "n_jobs must be None, a number of threads, or -1 for all processors, "
             f"got {reprlib.repr(n_jobs)}"
         )
 

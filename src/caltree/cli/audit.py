@@ -52,8 +52,8 @@ Examples:
 @click.option(
     "--positive",
     metavar="CLASS",
-    help="The class that a single column of scores is the score of; by default the one it is "
-    "named after, else the second.",
+    help="The class of a single column of scores; by default the one it is named after, else the "
+    "second.",
 )
 @click.option(
     "--score-type",
@@ -75,7 +75,7 @@ Examples:
     metavar="SEED",
     default=0,
     show_default=True,
-    help="Decides how rows are dealt into halves.",
+    help="Decides how rows are divided into halves.",
 )
 @click.option("--out", metavar="FILE", help="Where to write a page, an HTML file.")
 @options.input_format

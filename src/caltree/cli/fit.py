@@ -84,8 +84,8 @@ Examples:
 @click.option(
     "--positive",
     metavar="CLASS",
-    help="The class that a single column of scores is the score of; by default the one it is "
-    "named after, else the second.",
+    help="The class of a single column of scores; by default the one it is named after, else the "
+    "second.",
 )
 @click.option(
     "--score-type",
