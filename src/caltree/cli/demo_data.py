@@ -207,6 +207,7 @@ def make_report(comparison: Comparison) -> bytes:
         loans.select(list(ATTRIBUTES)),
         comparison.test.y,
         scores=comparison.probabilities[UNCALIBRATED],
+        by=["contract"],
         title="Made-up loans",
     )
     return page.to_html().encode("utf-8")
