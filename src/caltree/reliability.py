@@ -65,7 +65,7 @@ def reliability_curve(
     probability : array-like of shape (n,)
         The probability of the event.
     n_bins : int, default 15
-        The largest number of bins.
+        The maximum number of bins.
     strategy : {"quantile", "uniform"}, default "quantile"
         Bins of equal weight or of equal width; see `bins`.
     sample_weight : array-like of shape (n,), optional
@@ -74,7 +74,7 @@ def reliability_curve(
     Returns
     -------
     ReliabilityCurve
-        One value a bin; bins without rows do not occur.
+        One value for each bin; empty bins are left out.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def bins(
     values : array-like of shape (n,)
         Probabilities.
     n_bins : int, default 15
-        The largest number of bins.
+        The maximum number of bins.
     strategy : {"quantile", "uniform"}, default "quantile"
         ``"quantile"`` makes bins of equal weight, as far as whole values allow: a value with
         more than an equal share of the rows fills a bin, and the other values share the
@@ -129,7 +129,7 @@ def bins(
         cuts the interval from 0 to 1 into `n_bins` of equal width, each with its upper end and
         without its lower one (0 is in the first), and leaves out the empty ones.
     sample_weight : array-like of shape (n,), optional
-        How many rows each row counts for. A row of weight 0 is in no bin: its index is -1.
+        How many rows each row counts for. A row of weight 0 is ignored, and its index is -1.
 
     Returns
     -------
@@ -173,7 +173,7 @@ def calibration_error(curve: ReliabilityCurve, norm: Norm = "l1", debiased: bool
     norm : {"l1", "l2"}, default "l1"
         The mean of the differences, or the root of the mean of their squares.
     debiased : bool, default False
-        Take off what chance adds, as far as it can be estimated.
+        Subtract what chance adds, as far as it can be estimated.
 
     Returns
     -------

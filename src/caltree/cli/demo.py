@@ -93,11 +93,11 @@ def _show(comparison: Comparison) -> None:
 
     click.echo(
         f"{N_TRAINING:,} made-up loans: a naive Bayes model estimates the probability of a "
-        f"default.\nWhat its probabilities are worth on {len(comparison.test.y):,} held-out "
+        f"default.\nErrors of its probabilities on {len(comparison.test.y):,} held-out "
         "loans (lower is better):\n"
     )
     Console().print(_table(comparison))
-    click.echo("\nThe calibration tree, and what it makes of the scores of naive Bayes:\n")
+    click.echo("\nThe calibration tree:\n")
     click.echo(comparison.tree.to_text())
 
 

@@ -39,10 +39,10 @@ class CalibrationTree(WithoutIntervals, tree.CalibrationTree):
     """A calibration tree on a Dask cluster.
 
     It has the parameters and attributes of `caltree.CalibrationTree`, and gives the tree of
-    ``tree_method="hist"`` on the same rows in the same order, however these are partitioned.
-    Rows are read three times (to see what there is, to draw a sample, and to put them into bins)
-    and stay on their workers, one or two bytes an attribute. What crosses the network is sums, of
-    a size that does not depend on the number of rows. What is lost with a worker is made again.
+    ``tree_method="hist"`` on the same rows in the same order, however these are partitioned. Rows
+    are read three times (for their types, for a sample, and for the bins) and stay on their
+    workers, with one or two bytes for each attribute. Only sums cross the network, and their size
+    does not depend on the number of rows. If a worker is lost, its part is made again.
 
     The client is the current one, e.g. that of ``client = distributed.Client(...)``.
 

@@ -24,30 +24,30 @@ def rmse(
 ) -> float:
     """Root mean squared error of probabilities.
 
-    The squared differences between the probabilities and the truth (1 for a row's class, 0 for
-    the others) are summed over the n rows and m classes and divided by n * m; then comes the
-    square root. With two classes this is the square root of the Brier score.
+    The squared differences between the probabilities and the truth (1 for a row's class, 0 for the
+    others) are summed over the n rows and m classes and divided by n * m. The result is the square
+    root of that. With two classes this is the square root of the Brier score.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
         The labels.
     y_prob : array-like of shape (n, m) or (n,)
-        The probabilities, one column a class; with two classes one column, that of `pos_label`,
-        will do. Columns that are named after the classes, such as ``p_yes``, may be in any order.
+        The probabilities, with one column for each class. With two classes, the column of
+        `pos_label` is enough. Columns that are named after the classes, such as ``p_yes``, may be
+        in any order.
     sample_weight : array-like of shape (n,), optional
         How many rows each row counts for.
     labels : array-like of shape (m,), optional
         The class of each column, e.g. ``tree.classes_``; by default the sorted labels of
         `y_true`.
     pos_label : label, optional
-        The class that a single column is the probability of; by default the one that it is named
-        after, else the second.
+        The class of a single column; by default the one after which it is named, else the second.
 
     Returns
     -------
     float
-        0 for certain and right, 1 for certain and wrong with two classes.
+        0 if certain and right, 1 if certain and wrong (with two classes).
 
     Examples
     --------
@@ -85,7 +85,7 @@ def brier_score(
     Returns
     -------
     float
-        0 for certain and right; for certain and wrong 1 with two classes and 2 with more.
+        0 if certain and right; if certain and wrong, 1 with two classes and 2 with more.
 
     Examples
     --------
@@ -104,9 +104,9 @@ class BrierSplit(NamedTuple):
     score : float
         The Brier score.
     calibration : float
-        What would be gained if each probability said how often its class happens.
+        The part that would vanish if every probability were the frequency of its class.
     refinement : float
-        What would remain: how poorly the probabilities tell the classes apart.
+        The part that would remain: how badly the probabilities separate the classes.
     """
 
     score: float
@@ -124,13 +124,12 @@ def brier_split(
 ) -> BrierSplit:
     """Split the Brier score into calibration and refinement, without bins.
 
-    The probabilities of each class are recalibrated by isotonic regression on the very rows they
-    are judged by. The refinement is the Brier score of the recalibrated probabilities, the
-    calibration what they gain. This is the CORP decomposition [1]_, one class against the rest
-    and summed as in `brier_score`; with more than two classes the recalibrated probabilities of
-    a row need not sum to one. The split is in-sample: the isotonic fit follows the noise of
-    these rows too, so on few rows the calibration is overstated, and perfect probabilities do
-    not reach 0.
+    The probabilities of each class are recalibrated by isotonic regression on the same rows. The
+    refinement is the Brier score of the recalibrated probabilities; the calibration is the
+    difference. This is the CORP decomposition [1]_, one class against the rest and summed as in
+    `brier_score`; with more than two classes the recalibrated probabilities of a row need not sum
+    to one. The split is in-sample: the isotonic fit also follows the noise of these rows. With few
+    rows the calibration part is therefore too large, and it is above 0 for perfect probabilities.
 
     Parameters
     ----------
@@ -140,8 +139,8 @@ def brier_split(
     Returns
     -------
     BrierSplit
-        ``score``, which is that of `brier_score`, ``calibration`` and ``refinement``. For all
-        three less is better.
+        ``score``, as of `brier_score`, ``calibration`` and ``refinement``. Lower is better for all
+        three.
 
     References
     ----------
@@ -196,7 +195,7 @@ def log_loss(
     Returns
     -------
     float
-        0 for certain and right, 36.04 for certain and wrong.
+        0 if certain and right, 36.04 if certain and wrong.
 
     Examples
     --------
@@ -242,7 +241,7 @@ def expected_calibration_error(
     y_true, y_prob, sample_weight, labels, pos_label
         As for `rmse`.
     n_bins : int, default 15
-        The largest number of bins.
+        The maximum number of bins.
     strategy : {"quantile", "uniform"}, default "quantile"
         Bins of equal weight, in which equal probabilities are never separated, or of equal
         width; see `caltree.reliability.bins`.
@@ -250,7 +249,7 @@ def expected_calibration_error(
         The mean of the differences, or the root of the mean of their squares. Each bin counts
         with its weight.
     debiased : bool, default False
-        Take off what chance adds, as far as it can be estimated; see the notes.
+        Subtract what chance adds, as far as it can be estimated; see the notes.
     kind : {"classwise", "top_label"}, default "classwise"
         ``"classwise"`` is the mean over the classes of the error of one class against the rest,
         and with two classes the error of the second. ``"top_label"`` compares the largest

@@ -74,33 +74,34 @@ def multicalibration_error(
 ) -> MulticalibrationError:
     """Multicalibration error: the largest cumulative calibration error of many segments.
 
-    The rows of a segment are put in the order of their probabilities, and what happened less what
-    was said is added up. The error is the range of these sums, from the lowest to the highest [1]_,
-    in standard deviations; that of the worst segment counts [2]_.
+    The rows of a segment are sorted by their probabilities, and the differences between outcome and
+    probability are added up. The error is the range of these sums, from the lowest to the highest
+    [1]_, in standard deviations. The result is the error of the worst segment [2]_.
 
     Parameters
     ----------
     X : table of shape (n, d)
         The attributes that make segments.
     y_true, y_prob, sample_weight, labels, pos_label
-        As for `rmse`. Of more than two classes, the one that is farthest off against the rest
+        As for `rmse`. With more than two classes, the class with the largest error against the rest
         counts.
     max_depth : int, default 3
-        The most attributes of a segment. All rows are a segment, too.
+        The maximum number of attributes of a segment. All rows together are a segment as well.
     max_values : int, default 3
-        The most values of an attribute: of more numbers, quantiles are taken, and rare categories
-        are put together. Missing values are one more.
+        The maximum number of values of an attribute. Beyond that, numbers are cut at quantiles and
+        rare categories are merged. Missing values are one further value.
     min_rows : int, default 10
-        The fewest rows of a segment.
+        The minimum number of rows in a segment.
     max_segments : int, default 1000
-        The most segments; those of few attributes come first, and of nominal ones before numbers.
+        The maximum number of segments. Segments of few attributes come first, and nominal
+        attributes before numbers.
     categorical_features : list of names or indices, or boolean mask, optional
-        Columns to treat as nominal whatever their type.
+        Columns to treat as nominal.
 
     Returns
     -------
     MulticalibrationError
-        ``error``, with its standard deviation, p-value and what would be detectable.
+        ``error``, with its standard deviation, its p-value and the smallest detectable error.
 
     References
     ----------

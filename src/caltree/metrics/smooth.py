@@ -26,7 +26,7 @@ def smooth_calibration_error(
     labels: Any = None,
     pos_label: Any = None,
 ) -> float:
-    """Smooth calibration error (smECE): no bins, and nothing to choose.
+    """Smooth calibration error (smECE), which needs no bins and no bandwidth.
 
     The residuals (1 or 0 less the probability) are smoothed along the probabilities by a Gaussian
     kernel that is reflected at 0 and 1, and the absolute values are averaged. The width of the
@@ -42,7 +42,7 @@ def smooth_calibration_error(
     Returns
     -------
     float
-        From 0 to 1; 0 is perfect. Of perfect probabilities it falls with the number of rows.
+        From 0 to 1; 0 is perfect. For perfect probabilities it falls with the number of rows.
 
     References
     ----------

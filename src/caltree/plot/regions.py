@@ -81,8 +81,8 @@ def plot_regions(
     ----------
     calibrator : CalibratedClassifier or calibrator
         Fitted. A classifier is asked for its scores at every point of the plane; a calibrator
-        alone, such as a `CalibrationTree`, has the same scores everywhere, so that the plane shows
-        what it makes of them in each place.
+        alone, such as a `CalibrationTree`, gets the same scores everywhere, so the plane shows how
+        it changes them in each place.
     X : table of shape (n, d)
         Rows that say what values the attributes have.
     y : array-like of shape (n,), optional
@@ -92,7 +92,7 @@ def plot_regions(
         scores.
     attributes : pair of names or indices, optional
         The columns that vary, from left to right and upwards; numeric or nominal. By default the
-        two that carry most of the miscalibration (`feature_importances_`).
+        two that explain most of the miscalibration (`feature_importances_`).
     fixed : dict, optional
         Values of other attributes, by name or index. The others have the median of `X`, or the
         most frequent category.
@@ -101,7 +101,7 @@ def plot_regions(
     n_points : int, default=200
         The number of points of a numeric attribute.
     max_rows : int, default=300
-        The most rows to draw, evenly chosen.
+        The maximum number of rows to draw, evenly chosen.
     ax : pair of matplotlib Axes, optional
         Where to draw; a new figure by default.
 

@@ -26,16 +26,15 @@ _N_BARS = 20
 
 
 class ReliabilityDisplay:
-    """Reliability diagram: the probabilities predicted, beside how often the event happened.
+    """Reliability diagram: predicted probabilities against observed frequencies.
 
     Use `from_estimator` or `from_predictions` to make one. A perfectly calibrated classifier is on
-    the diagonal, but for chance; the bands say how much chance there is.
+    the diagonal, apart from chance. The bands show how large chance is.
 
     Parameters
     ----------
     curves : dict
-        By class, or by group, a `caltree.reliability.ReliabilityCurve`; each has a panel of its
-        own.
+        A `caltree.reliability.ReliabilityCurve` for each class or group; each has its own panel.
     histograms : dict
         By class, or by group, the number of rows (the sum of their weights) whose predicted
         probability lies in each of some equally wide parts of the interval from 0 to 1.
@@ -47,7 +46,7 @@ class ReliabilityDisplay:
     Attributes
     ----------
     ax_ : matplotlib Axes, or ndarray of them
-        The diagram; one a class if there are several panels.
+        The diagram; one for each class if there are several panels.
     figure_ : matplotlib Figure
         The figure of the diagram.
     line_ : matplotlib Line2D, or list of them

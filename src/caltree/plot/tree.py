@@ -59,13 +59,13 @@ def plot_tree(
         Where to draw; the text shrinks until the tree fits. By default a new figure that is as
         large as the tree needs.
     max_depth : int, optional
-        Draw this many levels of splits, and say how many leaves are below.
+        Draw this many levels of splits, and show how many leaves are below.
     decimals : int, default=2
         Decimals of the coefficients.
     max_formulas : int, default=4
-        The most formulas in a node; of more classes the first ones have theirs.
+        The maximum number of formulas in a node. With more classes, only the first ones are shown.
     counts : bool, default=True
-        Say how many training rows reached each node.
+        Show how many training rows reached each node.
     orientation : {"auto", "down", "right"}, default="auto"
         Which way the tree grows; "auto" lets small trees grow down and large ones to the right.
 
