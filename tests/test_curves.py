@@ -26,7 +26,7 @@ def temperature(y, scores, weights=None, score_type="margin"):
 
 
 def two_columns(logits):
-    """One logit of two classes as one a class."""
+    """One logit of two classes as one per class."""
     return np.column_stack([np.zeros(len(logits)), logits]) if logits.ndim == 1 else logits
 
 

@@ -312,7 +312,7 @@ def test_parameters_are_obeyed():
         {(a, t) for a, t in zip(forest.attribute, forest.threshold, strict=True) if a >= 0}
         for forest in (coarse, fine)
     ]
-    # One a column, of attributes or scores.
+    # One per column, of attributes or scores.
     assert len(thresholds[0]) <= 3 + coarse.n_scores < len(thresholds[1])
     held = [
         # At the temperature there is neither an intercept nor a bend.

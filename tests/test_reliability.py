@@ -303,7 +303,7 @@ REFUSED = [
     ([0.5, math.nan], {}, ValueError, "{name} contains nan in row 1"),
     ([0.5, 1.5], {}, ValueError, "{name} contains 1.5 in row 1, which is not a probability; give"),
     ([-0.5, 1], {}, ValueError, "{name} contains -0.5 in row 0"),
-    (["low", "high"], {}, TypeError, "{name} must be numbers, one a row"),
+    (["low", "high"], {}, TypeError, "{name} must be numbers, one per row"),
     ([0.1, 0.9], {"n_bins": 0}, ValueError, "n_bins must be a whole number from 1 to .*, got 0"),
     ([0.1, 0.9], {"n_bins": 2.5}, ValueError, "n_bins must be a whole number .* got 2.5"),
     ([0.1, 0.9], {"n_bins": True}, ValueError, "n_bins must be a whole number .* got True"),

@@ -115,7 +115,7 @@ BAD_DATA = {
     "scores is narrow": (
         {"scores": SCORES[:, :1], "y": np.arange(60) % 3},
         ValueError,
-        "scores has 1 columns, but y has 3 classes; give one column a class",
+        "scores has 1 columns, but y has 3 classes; give one column per class",
     ),
     "scores is wide": (
         {"scores": np.ones((60, 3))},

@@ -64,7 +64,7 @@ class CalibratedClassifierBase(ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n, m)
-            One column a class, in the order of `classes_`.
+            One column per class, in the order of `classes_`.
         """
         return self.calibrate_scores(X, *self.score_rows(X))
 
@@ -79,7 +79,7 @@ class CalibratedClassifierBase(ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n, m)
-            One column a class, in the order of `classes_`.
+            One column per class, in the order of `classes_`.
         """
         return self._map_rows(_logarithms, self.predict_proba(X))
 
@@ -247,7 +247,7 @@ class CalibratedClassifierBase(ClassifierMixin, BaseEstimator):
     ) -> Result:
         """Call a function of probabilities, a row at a time where these are elsewhere.
 
-        It gives one value a row, of the type of `like`, or as many values as it is given.
+        It gives one value per row, of the type of `like`, or as many values as it is given.
         """
         return function(probabilities)
 

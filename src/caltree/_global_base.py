@@ -80,7 +80,7 @@ class GlobalCalibrator(Calibrator):
         Returns
         -------
         ndarray of shape (n, m)
-            One column a class, in the order of `classes_`.
+            One column per class, in the order of `classes_`.
         """
         check_is_fitted(self)
         n_rows = None if X is None else count_rows(X, "X")
@@ -103,7 +103,7 @@ class GlobalCalibrator(Calibrator):
         raise NotImplementedError
 
     def _calibrate(self, matrix: Floats) -> Floats:
-        """Calibrated probabilities, one column a class."""
+        """Calibrated probabilities, one column per class."""
         raise NotImplementedError
 
     def _state(self) -> dict[str, Any]:

@@ -245,7 +245,7 @@ def check_probabilities(name: str, values: Any) -> Floats:
     try:
         probabilities = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise TypeError(f"{name} must be numbers, one a row") from None
+        raise TypeError(f"{name} must be numbers, one per row") from None
     if probabilities.ndim != 1 or len(probabilities) == 0:
         raise ValueError(
             f"{name} must have one probability a row, got shape {probabilities.shape}; "

@@ -216,7 +216,7 @@ BAD_ANSWERS = {
     "percents": (lambda n: np.tile([40.0, 60.0], (n, 1)), r"Answers\.predict_proba gave numbers"),
     "three columns": (
         lambda n: np.full((n, 3), 1 / 3),
-        r"Answers\.predict_proba gave 3 columns for 2 classes; calibration needs one column a cl",
+        r"Answers\.predict_proba gave 3 columns for 2 classes; calibration needs one column per",
     ),
     "several outputs": (
         lambda n: [np.full((n, 2), 0.5)] * 2,

@@ -70,7 +70,7 @@ def test_closed_and_full_streams_are_one_line(shell, line, expected):
         ("paper run --datasets iris", 2),
         ("paper run --jobs many", 2),
         ("paper tables --store nowhere.sqlite", 1),
-        ("demo --output picture.xyz", 1),
+        ("demo --plot picture.xyz", 1),
     ],
 )
 def test_exit_codes_tell_options_from_data(shell, arguments, code):

@@ -223,7 +223,7 @@ def test_what_vanishes_depends_on_the_decimals():
 
 
 def test_the_mean_of_several_classifiers():
-    # One column a class: the log-odds of the first class are those of the second, turned round.
+    # One column per class: the log-odds of the first class are those of the second, turned round.
     parameters = [0.0, *[-0.1, 0.2], *[0.0, 0.0], *[0.03, 0.04], *[0.0, 0.0]]
     formulas = by_hand(parameters, columns=ScoreColumns(4), offset=True)
     [formula] = formulas.of_node(0)

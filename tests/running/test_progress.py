@@ -1,4 +1,4 @@
-"""Progress: one line a stage, the share of the work that is done, and no influence on it."""
+"""Progress: one line per stage, the share of the work that is done, and no influence on it."""
 
 import re
 

@@ -17,7 +17,7 @@ class Untrainable(ClassifierMixin, BaseEstimator):
 
 
 class Says(ClassifierMixin, BaseEstimator):
-    """Answers with the first columns of X, one a class, as probabilities."""
+    """Answers with the first columns of X, one per class, as probabilities."""
 
     def fit(self, X, y):
         self.classes_ = np.unique(y)

@@ -51,7 +51,7 @@ def audit(
     y : array-like of shape (n,)
         The labels.
     scores : array-like of shape (n,), (n, 1) or (n, m)
-        What the classifier said: probabilities or log-odds, one column a class, or one of two.
+        What the classifier said: probabilities or log-odds, one column per class, or one of two.
     by : str, or list of names or indices, optional
         Columns of `X` whose groups are to be tested, such as ``["sex", "education"]``. Numbers are
         divided into five parts.

@@ -33,7 +33,7 @@ class Rows:
     scores: Floats
     """As calibrators take them, in the order of the classes."""
     probabilities: Floats
-    """The uncalibrated probabilities, one column a class."""
+    """The uncalibrated probabilities, one column per class."""
     event: int | None
     """Of two classes, the one whose probability is told; None of more."""
     weights: Floats | None

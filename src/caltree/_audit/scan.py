@@ -59,7 +59,7 @@ class _Table:
     places: tuple[list[int], ...]
     """The conditions of each axis that count here."""
     inside: tuple[Floats, ...]
-    """The same as ones and zeros, one column a bin."""
+    """The same as ones and zeros, one column per bin."""
     families: tuple[Mask, ...]
     """Which regions are of coarse conditions alone, and which of fine ones."""
     codes: npt.NDArray[np.uint16]

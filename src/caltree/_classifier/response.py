@@ -49,7 +49,7 @@ def check_scores(
     if matrix.shape[1] not in (len(known), 1 if len(known) == 2 else 0):
         raise ValueError(
             f"{name}.{method} gave {matrix.shape[1]} columns for {len(known)} classes; "
-            "calibration needs one column a class"
+            "calibration needs one column per class"
         )
     if np.array_equal(known, classes):
         return matrix

@@ -29,9 +29,9 @@ class BoostedModel(Trees):
     Parameters
     ----------
     value : ndarray of float64
-        One a node: what a leaf adds to a log-odds; 0 where a node is split.
+        One per node: what a leaf adds to a log-odds; 0 where a node is split.
     state : ndarray of int32
-        One a tree: the log-odds that its leaves add to.
+        One per tree: the log-odds that its leaves add to.
     start : float
         The share of the curve's log-odds that the trees add to: 1, or less where trees may only
         rise with a score and could not take back what is too much.

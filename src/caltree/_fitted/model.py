@@ -86,7 +86,7 @@ class FittedModel(Trees):
         return dense if self.n_states > 1 else np.vstack([0.0 - dense / 2, dense / 2])
 
     def apply(self, matrix: Floats) -> Indices:
-        """Return the leaf of every row of an encoded table, a column a tree."""
+        """Return the leaf of every row of an encoded table, a column per tree."""
         return self._predictor.apply(matrix)
 
     def probabilities(self, matrix: Floats, scores: Floats, offset: Floats | None = None) -> Floats:

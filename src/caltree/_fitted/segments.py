@@ -24,7 +24,7 @@ def segment_table(
 ) -> list[dict[str, Any]]:
     """Compare probabilities with observed frequencies, in every segment of every attribute.
 
-    The truth and the probabilities before and after calibration have one column a class. Returns
+    The truth and the probabilities before and after calibration have one column per class. Returns
     one dict a segment, the most harmful first.
     """
     table = []

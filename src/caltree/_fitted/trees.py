@@ -86,10 +86,10 @@ class Trees(Arrays):
     roots : ndarray of int32
         The first node of every tree.
     parameters : ndarray of shape (..., n_states, width)
-        Logistic models, one a node or one for all rows: intercept and slopes of each log-odds. Two
-        classes have one log-odds, of the second class; more classes have one each. The slopes are
-        over all scores or, where these are many, over the scores of the log-odds' own class: see
-        `seen_scores`.
+        Logistic models, one per node or one for all rows: intercept and slopes of each log-odds.
+        Two classes have one log-odds, of the second class; more classes have one each. The slopes
+        are over all scores or, where these are many, over the scores of the log-odds' own class:
+        see `seen_scores`.
     n_scores : int
         The number of scores, as node models see them.
     offset : bool
@@ -137,7 +137,7 @@ class Trees(Arrays):
 
     @property
     def n_states(self) -> int:
-        """Number of log-odds of a row: one for two classes, otherwise one a class."""
+        """Number of log-odds of a row: one for two classes, otherwise one per class."""
         return int(self.parameters.shape[-2])
 
     @property

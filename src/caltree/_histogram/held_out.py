@@ -63,7 +63,7 @@ class Candidates:
         return np.asarray(self.labels[:, np.newaxis] == classes)
 
     def total(self, values: Floats, unit: float) -> int:
-        """Return the weighted sum of a value a row, in whole numbers."""
+        """Return the weighted sum of a value per row, in whole numbers."""
         return int(self.in_wholes(values, unit).sum())
 
     def in_wholes(self, values: Floats, unit: float) -> Wholes:

@@ -34,7 +34,7 @@ def n_sums(plan: Plan) -> int:
 
 @dataclass(frozen=True)
 class Sums:
-    """Sums over the rows of each node at some parameters, a row a node."""
+    """Sums over the rows of each node at some parameters, a row per node."""
 
     weight: Floats
     loss: Floats
@@ -74,7 +74,7 @@ def fit_node_models(
 
     Every question that `ask` makes is yielded, and its answer sent back. Derivatives among the sums
     may be 0, where no further step needed them.
-    Parameters are a row a node; roots start at 0 and have as far to go as the scores are wrong.
+    Parameters are a row per node; roots start at 0 and have as far to go as the scores are wrong.
     """
     sums = Sums.of((yield ask(np.arange(len(parents)), parents, True)), plan)
     fits = _core.NodeFits(

@@ -19,7 +19,7 @@ GroupNumbers: TypeAlias = npt.NDArray[np.uint32]
 def check_groups(
     groups: Any, n_rows: int, keep: Mask | None = None, of: str = "X"
 ) -> npt.NDArray[Any] | None:
-    """Check groups: one a row of `of`, none missing; None stays None.
+    """Check groups: one per row of `of`, none missing; None stays None.
 
     The groups are returned as they were given, as an array, since a splitter may look at them. A
     row that is not kept may lack its group, and is given that of another.

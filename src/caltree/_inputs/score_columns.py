@@ -20,7 +20,7 @@ _STEM_AND_CLASS = re.compile(
     rf"[._]?(?:{_STEMS})(?:[ _.:=](?P<rest>.+)|\((?P<inside>.+)\))", re.IGNORECASE
 )
 _NUMBER = re.compile(r"_\d+$")
-_IN_ORDER = "give an array, one column a class in the order of the classes"
+_IN_ORDER = "give an array, one column per class in the order of the classes"
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class ScoreColumns:
 
     n_columns: int
     positive: int | None = None
-    """The class that a single column is the score of; None if there is one column a class."""
+    """The class that a single column is the score of; None if there is one column per class."""
     names: tuple[str, ...] | None = None
     """The names that said which class each column is of, as they stood; None if none did."""
 
@@ -137,7 +137,7 @@ def check_pos_label(
     if len(labels) > 2:
         raise ValueError(
             f"pos_label is {pos_label!r}, but there are {len(labels)} classes: it says which of "
-            f"two classes a single column of {of} is of; leave it out, and give one column a class"
+            f"two classes a single column of {of} is of; leave it out and give one column per class"
         )
     if n_columns > 1:
         raise ValueError(

@@ -38,7 +38,7 @@ def as_score_matrix(
 ) -> Floats:
     """Check scores and make a matrix of them, without a copy if they are float64 already.
 
-    They have one column for the second of two classes, or one column a class for each of several
+    They have one column for the second of two classes, or one column per class for each of several
     classifiers side by side. None allows any number of rows; `of` is the argument with that
     number, for messages. Rows outside of `keep` are dropped. Without `finite` any number will do.
     """
@@ -48,7 +48,7 @@ def as_score_matrix(
     if array.ndim != 2:
         raise ValueError(
             f"scores must have rows and at most one more dimension, got shape {array.shape}; "
-            "put one column a class side by side"
+            "put one column per class side by side"
         )
     if n_rows is not None and len(array) != n_rows:
         raise ValueError(f"scores has {len(array)} rows, but {of} has {n_rows}")
@@ -57,7 +57,7 @@ def as_score_matrix(
         one = "one column for the second class or " if n_classes == 2 else ""
         raise ValueError(
             f"scores has {n_columns} columns, but y has {n_classes} classes; "
-            f"give {one}one column a class (or a multiple for several classifiers)"
+            f"give {one}one column per class (or a multiple for several classifiers)"
         )
     matrix = _as_numbers(array)
     if finite:
@@ -119,7 +119,7 @@ class ScoreKind:
         return np.asfortranarray(np.log(np.maximum(probabilities, SMALLEST_PROBABILITY)))
 
     def uncalibrated(self, matrix: Floats) -> Floats:
-        """The scores as probabilities, one column a class.
+        """The scores as probabilities, one column per class.
 
         Probabilities are divided by their sum; logits and margins go through the softmax, or with
         two classes and one column through the logistic function.
@@ -147,7 +147,7 @@ class ScoreKind:
         return np.asarray(self._by_classifier(matrix).mean(axis=1))
 
     def one_score_a_class(self, matrix: Floats) -> Floats:
-        """One column a class, for calibrators that map the score of each class on its own.
+        """One column per class, for calibrators that map the score of each class on its own.
 
         The scores are averaged. Of two classes only the column of the second is left, from which
         the first is subtracted unless they are probabilities.

@@ -80,7 +80,7 @@ class Dataset:
 
     @property
     def n_states(self) -> int:
-        """Number of log-odds of a row: one for two classes, otherwise one a class."""
+        """Number of log-odds of a row: one for two classes, otherwise one per class."""
         return 1 if self.n_classes == 2 else self.n_classes
 
     @property

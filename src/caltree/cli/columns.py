@@ -70,7 +70,7 @@ def guess_label(columns: Sequence[str], file: str) -> str:
 
 
 def guess_scores(columns: Sequence[str], classes: Sequence[Any], file: str) -> tuple[str, ...]:
-    """The columns whose names say that they are scores, one a class or that of one of two."""
+    """The columns whose names say that they are scores, one per class or that of one of two."""
     found: list[tuple[str, ...]] = []
     for stem in SCORE_NAMES:
         if len(classes) == 2:
@@ -98,7 +98,7 @@ class Positive:
     """The class that a single column of scores is the score of."""
 
     label: Any
-    """None if there is one column a class."""
+    """None if there is one column per class."""
     reason: str
     by_name: bool = False
 
@@ -155,7 +155,7 @@ def check_number(scores: Sequence[str], classes: Sequence[Any]) -> None:
     names = _some([str(label) for label in classes])
     raise CommandError(
         f"--scores names {n_scores} column(s), but the label has the {n_classes} classes {names}; "
-        f"give one column a class in this order{one}"
+        f"give one column per class in this order{one}"
     )
 
 

@@ -86,7 +86,7 @@ class Inputs:
         return table
 
     def probabilities(self, table: Any, scores: Floats) -> tuple[Floats, Unseen]:
-        """Calibrated probabilities, one column a class, and counts of values that are new.
+        """Calibrated probabilities, one column per class, and counts of values that are new.
 
         Probabilities of bad rows are NaN.
         """

@@ -220,7 +220,7 @@ class CalibratedClassifier(CalibratedClassifierBase):
         Returns
         -------
         dask array or ndarray of shape (n, m)
-            One column a class, in the order of `classes_`.
+            One column per class, in the order of `classes_`.
         """
         check_is_fitted(self)
         if not is_dask_collection(X):

@@ -37,7 +37,7 @@ _N_BINS = 30
 
 
 def reliability_figure(data: dict[str, DataSet], *, n_folds: int = 10, seed: int = 1) -> Figure:
-    """Reliability diagrams of naive Bayes before and after calibration, one row a data set.
+    """Reliability diagrams of naive Bayes before and after calibration, one row per data set.
 
     The probabilities of all test folds of one run are pooled. Of nursery only the classes
     priority and spec_prior are used, as in the paper.

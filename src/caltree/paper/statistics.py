@@ -99,7 +99,7 @@ def _results(name: str, values: Any) -> Floats:
     try:
         results = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise TypeError(f"{name} must be numbers, one a fold") from None
+        raise TypeError(f"{name} must be numbers, one per fold") from None
     if results.ndim != 1 or len(results) < 2:
         raise ValueError(
             f"{name} must have one result for each of at least 2 folds, got shape {results.shape}"

@@ -1,4 +1,4 @@
-"""The axes of reliability diagrams: a panel a class, with a histogram below."""
+"""The axes of reliability diagrams: a panel per class, with a histogram below."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Panel:
 def make_panels(
     axes: Sequence[Axes] | None, labels: Sequence[Any], kind: str, histogram: bool
 ) -> list[Panel]:
-    """Return a panel a class, on the given axes or on those of a new figure."""
+    """Return a panel per class, on the given axes or on those of a new figure."""
     several = len(labels) > 1
     made = axes is None
     diagrams = _new_axes(len(labels), histogram) if axes is None else list(axes)

@@ -191,7 +191,7 @@ class ReliabilityDisplay:
         y_true : array-like of shape (n,)
             The labels.
         y_prob : array-like of shape (n, m) or (n,)
-            The probabilities, one column a class; or one column, that of `pos_label`, by default
+            The probabilities, one column per class; or one column, that of `pos_label`, by default
             the second of two classes.
         labels : array-like of shape (m,), optional
             The class of each column, e.g. ``tree.classes_``; by default the sorted labels of
@@ -214,7 +214,7 @@ class ReliabilityDisplay:
             groups are four parts of about as many rows.
         name : str, optional
             The name of the model in the legend; without a name there is no legend.
-        ax : matplotlib Axes, or one a panel, optional
+        ax : matplotlib Axes, or one per panel, optional
             Where to draw; a new figure by default. The `ax_` of another display puts several
             models into one figure.
         confidence : float or None, default=0.95

@@ -61,7 +61,7 @@ def divide_cases(
         return {label: (*case, weights) for label, case in cases.items()}
     if len(cases) > 1:
         raise ValueError(
-            f"by draws a panel a group, but there are {len(cases)} classes; choose one with "
+            f"by draws a panel per group, but there are {len(cases)} classes; choose one with "
             "pos_label, or use kind='top_label'"
         )
     [(happened, probability)] = cases.values()

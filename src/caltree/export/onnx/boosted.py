@@ -16,9 +16,9 @@ _BLOCK = 2**16
 def boosted_probabilities(
     model: BoostedModel, leaves: str, odds: Scores, offset: str | None
 ) -> str:
-    """Add the weighted sum of what the curve says, with and without the trees, a column a class.
+    """Add the weighted sum of what the curve says, with and without the trees, a column per class.
 
-    `leaves` are the numbers of the leaves that rows reach, a column a tree, and `offset` the
+    `leaves` are the numbers of the leaves that rows reach, a column per tree, and `offset` the
     uncalibrated log-odds, if the curve corrects them.
     """
     graph = odds.graph

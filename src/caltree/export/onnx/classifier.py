@@ -37,7 +37,7 @@ def label_constants(classes: Classes) -> Classes:
 def add_classifier(
     graph: Graph, model: Any, parts: Sequence[Part], calibrate: Callable[[str, int], str]
 ) -> str:
-    """Add a calibrated classifier, and return the name of its probabilities, one column a class.
+    """Add a calibrated classifier, and return the name of its probabilities, one column per class.
 
     `calibrate` adds its calibrator: from the name and the width of the scores to the name of the
     probabilities.

@@ -71,9 +71,9 @@ class NodeModels:
         return len(self.begin) * int(self.ways.shape[1])
 
     def probabilities(self, leaves: str, odds: Scores, offset: str | None) -> str:
-        """Add the sum over the nodes of weight times probability, a column a class.
+        """Add the sum over the nodes of weight times probability, a column per class.
 
-        `leaves` are the numbers of the leaves that rows reach, a column a tree, and `offset` the
+        `leaves` are the numbers of the leaves that rows reach, a column per tree, and `offset` the
         uncalibrated log-odds, if the node models correct them.
         """
         graph = odds.graph

@@ -147,7 +147,7 @@ class Ensemble:
         self.put_test(place, column, math.inf, (to, self.add_leaf(0)), missing=True)
 
     def add_to(self, graph: Graph, columns: str) -> str:
-        """Add the numbers of the leaves that rows reach to a graph, a column a tree."""
+        """Add the numbers of the leaves that rows reach to a graph, a column per tree."""
         tree, node, column, bound, below, above, missing = zip(*self.rows, strict=True)
         is_leaf = ~np.isnan(self.numbers)
         leaves = np.flatnonzero(is_leaf).tolist()

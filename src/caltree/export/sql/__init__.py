@@ -1,4 +1,4 @@
-"""Fitted calibrators as SQL, one expression a class."""
+"""Fitted calibrators as SQL, one expression per class."""
 
 from .api import SqlColumns, to_sql
 

@@ -1,4 +1,4 @@
-"""`to_sql`: a fitted calibrator as SQL, one expression a class."""
+"""`to_sql`: a fitted calibrator as SQL, one expression per class."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class Scores:
         return " AND ".join(f"{column} {limits}" for column in self._given)
 
     def name_each(self, kind: str, values: Sequence[str], layer: int = 0) -> list[str]:
-        """Give short names to expressions, one a class, or that of the second of two."""
+        """Give short names to expressions, one per class, or that of the second of two."""
         classes = self.classes_of(len(values))
         labels = [self.labels[j] for j in classes]
         return [
@@ -114,7 +114,7 @@ class Scores:
         return [self._log(probability) for probability in probabilities]
 
     def uncalibrated(self) -> list[str]:
-        """Return the scores as probabilities, one a class."""
+        """Return the scores as probabilities, one per class."""
         scores = self.average()
         if self.score_type != "probability":
             if len(scores) > 1:

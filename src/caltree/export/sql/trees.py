@@ -1,4 +1,4 @@
-"""Trees and forests in SQL: one nested sum a class, linear in the number of nodes."""
+"""Trees and forests in SQL: one nested sum per class, linear in the number of nodes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class NodeModels:
         return f"{self.weight_of(node)} / {denominator}"
 
     def states(self, node: int) -> list[str]:
-        """Return the linear models of a node, one a class."""
+        """Return the linear models of a node, one per class."""
         return [self._state(state, k) for k, state in enumerate(self.parameters[node])]
 
     def state(self, node: int, k: int) -> str:

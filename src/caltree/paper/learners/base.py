@@ -56,7 +56,7 @@ class Learner(ClassifierMixin, BaseEstimator):
         return predicted
 
     def _class_scores(self, X: Any) -> Floats:
-        """One column a class; the class of the largest number is predicted."""
+        """One column per class; the class of the largest number is predicted."""
         probabilities: Floats = self.predict_proba(X)
         return probabilities
 

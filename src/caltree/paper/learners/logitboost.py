@@ -86,7 +86,7 @@ class LogitBoost(Learner):
         return self
 
     def predict_proba(self, X: Any) -> Floats:
-        """The probabilities of the classes, one column a class in the order of `classes_`."""
+        """The probabilities of the classes, one column per class in the order of `classes_`."""
         return _core.predict_logitboost(
             self._encode(X), self._attributes.n_categories, len(self.classes_), **self._trees
         )

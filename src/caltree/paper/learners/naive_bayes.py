@@ -79,7 +79,7 @@ class NaiveBayes(Learner):
         return self
 
     def predict_proba(self, X: Any) -> Floats:
-        """The probabilities of the classes, one column a class in the order of `classes_`."""
+        """The probabilities of the classes, one column per class in the order of `classes_`."""
         matrix = self._encode(X)
         product = np.tile(self.class_prior_, (len(matrix), 1))
         for values, factor in zip(matrix.T, self._factors, strict=True):
@@ -92,7 +92,7 @@ class NaiveBayes(Learner):
 
 @dataclass(frozen=True)
 class _Normal:
-    """Normal densities of a numeric attribute, one a class, in units of the precision."""
+    """Normal densities of a numeric attribute, one per class, in units of the precision."""
 
     precision: float
     mean: Floats
@@ -109,7 +109,7 @@ class _Normal:
 
 @dataclass(frozen=True)
 class _Frequencies:
-    """Smoothed frequencies of the categories, one column a class."""
+    """Smoothed frequencies of the categories, one column per class."""
 
     table: Floats
 

@@ -119,7 +119,7 @@ class SVM(Learner):
         """The margins.
 
         With two classes, a positive number stands for ``classes_[1]``; with more there is one
-        column a class, in the order of `classes_`.
+        column per class, in the order of `classes_`.
         """
         margins = self._class_scores(X)
         return margins[:, 1] if len(self.classes_) == 2 else margins
@@ -256,7 +256,7 @@ def _problems(labels: Indices, n_classes: int) -> list[Mask]:
 def _fit_machines(
     inputs: Floats, labels: Indices, n_classes: int, C: float, gamma: float
 ) -> list[SVC | float]:
-    """One machine for two classes, one a class for more; all rows or none have a margin."""
+    """One machine for two classes, one per class for more; all rows or none have a margin."""
     machines: list[SVC | float] = []
     for belongs in _problems(labels, n_classes):
         if belongs.all() or not belongs.any():
@@ -267,7 +267,7 @@ def _fit_machines(
 
 
 def _margins(machines: list[SVC | float], inputs: Floats) -> Floats:
-    """One column a class, of two classes too."""
+    """One column per class, of two classes too."""
     columns = [
         np.full(len(inputs), machine)
         if isinstance(machine, float)
