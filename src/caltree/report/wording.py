@@ -35,17 +35,6 @@ _MEASURES = {
     "calibration_error": ("Calibration error", "mean distance of probability and frequency"),
     "auc": ("AUC", "the ranking; more is better"),
 }
-_ON_SEEN_ROWS = "On rows it has already seen, calibration seems to help."
-_MEASURES = {
-    "log_loss": ("Log loss", "surprise at what happens"),
-    "log_loss_calibration": ("– calibration", "what a curve for all rows would put right"),
-    "log_loss_refinement": ("– refinement", "what is left: how well rows are told apart"),
-    "squared_error": ("Squared error", "of two classes, the Brier score"),
-    "squared_error_calibration": ("– calibration", "what a curve for all rows would put right"),
-    "squared_error_refinement": ("– refinement", "what is left: how well rows are told apart"),
-    "calibration_error": ("Calibration error", "mean distance of probability and frequency"),
-    "auc": ("AUC", "the ranking; more is better"),
-}
 
 
 def measure_name(name: str) -> str:
