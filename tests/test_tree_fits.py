@@ -191,7 +191,7 @@ def test_margins_are_always_calibrated(n_classes):
     calibrated = tree.predict_proba(noise(600), margins)
     assert np.abs(calibrated - softmax(margins, axis=1)).mean() < 0.05
     stored = tree.to_dict()
-    stored["model"]["weight"] = [0.9]
+    stored["model"]["tree_weight"] = [0.9]
     with pytest.raises(ValueError, match=r"margins .* cannot be left uncalibrated"):
         CalibrationTree.from_dict(stored)
 

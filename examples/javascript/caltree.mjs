@@ -45,24 +45,58 @@ function leaf({ format, classes, slope, slopes, intercepts }) { // a curve as a 
   const same = classes.length > 2 ? classes.map(() => [0, slope]) : [[0, slope, 0]];
   const F = format === "caltree.TemperatureScaling" ? same
     : format === "caltree.BetaScaling" ? intercepts.map((first, j) => [first, ...slopes[j]]) : null;
-  const whole = { attributes: { columns: [] }, attribute: [-1], roots: [0], weight: [1] };
-  return F && { ...whole, parameters: [F] };
+  const whole = { attributes: { columns: [] }, attribute: [-1], tree_weight: [1] };
+  const lists = F && F.map((line) => line.map((number) => [number]));
+  return F && { ...whole, step: F[0].map(() => 1), parameters: lists };
+}
+function place(nodes) { // depth first, children after their parents; returns the roots
+  const roots = [];
+  for (let end = 0; end < nodes.length;) {
+    roots.push(nodes[end]);
+    for (const pending = [nodes[end++]]; pending.length > 0;) {
+      const node = pending.pop(), { cut, missing } = node;
+      const count = Array.isArray(cut) ? 1 + Math.max(missing, ...cut) : node.attribute < 0 ? 0 : 2;
+      node.children = nodes.slice(end, end += count);
+      pending.push(...[...node.children].reverse());
+    }
+  }
+  return roots;
+}
+function weigh(node, left) { // a leaf has what the weights above it leave of the tree's
+  if (node.attribute < 0) node.weight = Math.round(left * 1e12) / 1e12;
+  node.children.forEach((child) => weigh(child, left - node.weight));
+}
+function readTrees(part) { // the roots; a node has its children and its weight and model or value
+  const { attribute, cuts, weight, tree_weight, step, value, parameters } = part;
+  let splits = 0, leaves = 0; // so far
+  const nodes = attribute.map((a) => {
+    if (a < 0) return { attribute: a, value: value?.[leaves++] };
+    const i = splits++, found = { attribute: a, cut: cuts[a][part.cut[i]] };
+    return { ...found, missing: part.missing[i], weight: weight?.[i] };
+  });
+  const roots = place(nodes);
+  if (value) return roots;
+  roots.forEach((root, t) => weigh(root, tree_weight[t]));
+  const [[{ length }]] = parameters;
+  const modelled = length < nodes.length ? nodes.filter((node) => node.weight > 0) : nodes;
+  modelled.forEach((node, i) => {
+    node.lines = parameters.map((line) => line.map((list, k) => list[i] * step[k]));
+  });
+  return roots;
 }
 export function load(stored) {
   const { format, version, classes, score_type: type, n_scores, pos_label } = stored;
   const model = stored.model ?? leaf(stored);
-  if (version !== 1 || !model) throw new Error("this is no tree, forest or curve of version 1");
+  if (version !== 2 || !model) throw new Error("this is no tree, forest or curve of version 2");
   const { columns } = model.attributes, { forest, boosted } = model;
-  const parts = forest ? [forest, boosted] : [model], m = classes.length;
-  const published = format === "caltree.PublishedCalibrationTree";
+  const m = classes.length, published = format === "caltree.PublishedCalibrationTree";
+  const parts = (forest ? [forest, boosted] : [model]).map((part) => [part, readTrees(part)]);
   const whole = type === "probability" ? 1 : 0; // the score of the other of two classes is the rest
-  function way(part, node, values) { // the nodes from here to a leaf
-    const attribute = part.attribute[node], value = values[attribute], { table, branches } = part;
+  function way(node, values) { // the nodes from here to a leaf
+    const { attribute, cut, missing, children } = node, value = values[attribute];
     if (attribute < 0) return [node];
-    const cut = part.threshold[node], isNominal = columns[attribute]?.categories;
-    const known = isNominal ? branches[table[node] + value] : Number(value > cut && cut < LARGEST);
-    const branch = Number.isNaN(value) ? part.missing[node] : known;
-    return [node, ...way(part, part.first_child[node] + branch, values)];
+    const known = Array.isArray(cut) ? cut[value] : Number(value > cut && cut < LARGEST);
+    return [node, ...way(children[Number.isNaN(value) ? missing : known], values)];
   }
   return { classes, predictProba(row, given) {
     if (given.length !== n_scores) throw new Error(`give ${n_scores} scores, as in training`);
@@ -74,13 +108,14 @@ export function load(stored) {
     const score = (j, k, n) => (n === x.length ? x[k] : x[k * m + j]); // all, or those of class j
     const line = ([first, ...slopes], j) => slopes.reduce(
       (F, slope, k, { length }) => F + slope * score(j, k, length), first);
-    function said(part) { // weights, and probabilities of all classes
-      const ways = part.roots.map((root) => way(part, root, [...known, ...x]));
-      const { parameters, weight, start, state, value, offset } = part, first = m > 2 ? 0 : 1;
+    function said([part, roots]) { // weights, and probabilities of all classes
+      const ways = roots.map((root) => way(root, [...known, ...x]));
+      const { parameters, start, state, value, offset } = part, first = m > 2 ? 0 : 1;
       const F = (lines) => oneAClass(lines.map(line)).map((f, j) => (offset ? f + odds[j] : f));
-      if (!value) return ways.flat().map((v) => [weight[v], softmax(F(parameters[v]))]);
+      const counting = ways.flat().filter((node) => node.weight > 0);
+      if (!value) return counting.map(({ weight, lines }) => [weight, softmax(F(lines))]);
       const curve = F(parameters), boosted = curve.map((f) => start * f);
-      ways.forEach((nodes, t) => { boosted[first + state[t]] += value[nodes.at(-1)]; });
+      ways.forEach((nodes, t) => { boosted[first + state[t]] += nodes.at(-1).value; });
       return [[part.curve_weight, softmax(curve)], [part.boosted_weight, softmax(boosted)]];
     }
     const all = parts.flatMap(said), together = (j) => sum(all.map(([w, p]) => w * p[j]));

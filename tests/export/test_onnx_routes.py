@@ -69,6 +69,7 @@ def random_tree(seed, n_classes):
         n_rows=zeros,
         gain=zeros,
         parameters=rng.normal(size=(n_nodes, n_states, 1 + n_scores)),
+        step=np.ones(1 + n_scores),
         roots=np.zeros(1, dtype=np.int32),
         n_scores=n_scores,
         offset=False,

@@ -108,6 +108,7 @@ def chain(splits):
         gain=np.zeros(n_nodes),
         weight=np.zeros(n_nodes),
         parameters=np.zeros((n_nodes, 1, 3)),
+        step=np.ones(3),
         roots=np.zeros(1, dtype=np.int32),
         n_scores=2,
         offset=False,

@@ -88,7 +88,7 @@ def replaced(stored, path, value):
 MALFORMED = [
     ((), None, "format"),
     (("format",), "caltree.CalibrationTree", "read it with caltree.CalibrationTree"),
-    (("version",), 2, "version 2"),
+    (("version",), 1, "version 1"),
     (("extra",), 1, "keys"),
     (("params", "depth"), 3, "parameters"),
     (("score_type",), "auto", "score_type"),
@@ -106,33 +106,27 @@ MALFORMED = [
     (("model", "attribute"), [], "attribute"),
     (("model", "attribute", 0), 4, "lacks"),
     (("model", "attribute", 0), -2, "lacks"),
-    (("model", "attribute", 0), -1, "exactly one tree"),
-    (("model", "attribute", 0), 1, "table"),
+    (("model", "attribute", 0), -1, "splits, but"),
     (("model", "attribute", 0), 0.0, None),
     (("model", "attribute", 0), 2**40, "out of range"),
-    (("model", "first_child", 0), 0, "children it cannot have"),
-    (("model", "n_children", 0), 10**9, "children it cannot have"),
-    (("model", "first_child", 0), 2, "exactly one tree"),
-    (("model", "n_children", 0), 3, "3 parts"),
+    (("model", "cut", 0), 10**9, "node 0 of a stored model has cut 1000000000, but cuts has"),
     (("model", "missing", 0), 2, "child it lacks"),
     (("model", "missing", 0), -1, "child it lacks"),
-    (("model", "threshold"), [0.0], "entries"),
-    (("model", "threshold", 0), float("inf"), "not finite"),
+    (("model", "cuts"), [[0.0]], "must be 4 lists"),
+    (("model", "cuts", 0, 0), float("inf"), "not finite"),
     (("model", "n_rows", 0), float("nan"), "not finite"),
-    (("model", "branches"), [], "table"),
-    (("model", "branches", 0), 2, "child it lacks"),
-    (("model", "parameters", 0, 0, 0), 1e201, "beyond any"),
+    (("model", "cuts", 1, 0), [0], "list of numbers|each of the 2 categories"),
+    (("model", "cuts", 1, 0, 0), 5, "lacks children|ends in the middle|leaves|trees"),
+    (("model", "parameters", 0, 0, 0), 1e250, "beyond any"),
     (("model", "parameters", 0, 0, 0), float("nan"), "not finite"),
-    (("model", "parameters"), [[[0.0, 1.0]]], "entries"),
-    (("model", "roots"), [0], "exactly one tree"),
-    (("model", "roots", 0), 1, "rise from 0"),
-    (("model", "roots", 1), 0, "rise from 0"),
-    (("model", "roots", 1), 10**6, "rise from 0"),
-    (("model", "roots", 1), 1, "children it cannot have"),
-    (("model", "weight"), [1.0], "entries"),
-    (("model", "weight", 0), -0.5, "negative"),
-    (("model", "weight", 0), 7.0, "no more than 1"),
-    (("model", "weight", -1), 0.9, "the same sum"),
+    (("model", "parameters"), [[[0.0], [1.0], [0.0]]], "but 1 entries in parameters"),
+    (("model", "step", 1), -0.1, "step of a stored model must be above 0"),
+    (("model", "tree_weight"), [0.5], "2 trees, but 1 entries in tree_weight"),
+    (("model", "tree_weight"), [0.9, 0.9], "no more than 1 in all"),
+    (("model", "weight"), [0.0] * 99, "entries"),
+    (("model", "weight", 0), -0.5, "from 0 to 1"),
+    (("model", "weight", 0), 7.0, "from 0 to 1"),
+    (("model", "weight", 0), 0.9, "down to node . than tree_weight says"),
     (("model", "attributes", "columns"), [], "attributes"),
 ]
 
@@ -146,9 +140,10 @@ def test_malformed_forests_are_refused(stored, path, value, message):
 
 @pytest.mark.parametrize("parameters", [1, 2])
 def test_node_models_of_another_shape_are_refused(stored, parameters):
-    shape = {1: [[0.0]], 2: [[0.0, 1.0]] * 2}[parameters]
-    n_nodes = len(stored["model"]["attribute"])
-    changed = replaced(stored, ("model", "parameters"), [shape] * n_nodes)
+    lists = [[0.0] * len(stored["model"]["attribute"])]
+    shape = {1: [lists * 2], 2: [lists * 3] * 2}[parameters]
+    changed = replaced(stored, ("model", "parameters"), shape)
+    changed = replaced(changed, ("model", "step"), [1.0] * len(shape[0]))
     with pytest.raises(ValueError, match="no known shape"):
         CalibrationForest.from_dict(changed)
 
@@ -230,9 +225,15 @@ def test_weights_that_do_not_add_up_are_refused(stored, path, value):
 
 
 def test_another_weight_of_the_uncalibrated_probabilities_is_refused(stored):
-    halved = [weight / 2 for weight in stored["model"]["weight"]]
+    halved = {**stored["model"], **halve_weights(stored["model"])}
     with pytest.raises(ValueError, match="but selection says"):
-        CalibrationForest.from_dict(replaced(stored, ("model", "weight"), halved))
+        CalibrationForest.from_dict({**stored, "model": halved})
+
+
+def halve_weights(model):
+    """The weights of a stored model, halved."""
+    names = ("weight", "tree_weight")
+    return {name: [weight / 2 for weight in model[name]] for name in names}
 
 
 def test_margins_are_neither_uncalibrated_nor_probabilities_to_correct():
@@ -240,9 +241,8 @@ def test_margins_are_neither_uncalibrated_nor_probabilities_to_correct():
     margins = 3 * np.log(scores[:, 1] / scores[:, 0])
     forest = few(score_type="logit").fit(X, y, margins)
     stored = forest.to_dict()
-    halved = [weight / 2 for weight in stored["model"]["weight"]]
-    for name, value in (("weight", halved), ("offset", True)):
-        changed = replaced({**stored, "selection": None}, ("model", name), value)
+    for change in (halve_weights(stored["model"]), {"offset": True}):
+        changed = {**stored, "selection": None, "model": {**stored["model"], **change}}
         CalibrationForest.from_dict(changed)
         with pytest.raises(ValueError, match=r"margins of .* cannot be left uncalibrated"):
             CalibrationForest.from_dict({**changed, "score_type": "margin"})

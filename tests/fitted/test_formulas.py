@@ -187,6 +187,7 @@ def by_hand(parameters, kind=None, columns=None, classes=("no", "yes"), decimals
         gain=np.zeros(1),
         weight=np.ones(1),
         parameters=parameters[np.newaxis],
+        step=np.ones(parameters.shape[1]),
         roots=np.zeros(1, **whole),
         **{"n_scores": parameters.shape[1] - 1, "offset": False, **changes},
     )

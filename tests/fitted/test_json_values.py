@@ -47,14 +47,13 @@ def many_children(stored):
     """Every node has all nodes behind it as children."""
     model, n = stored["model"], 30_000
     nominal = [column["categories"] is not None for column in model["attributes"]["columns"]]
-    for name, values in model.items():
-        if isinstance(values, list) and name not in ("branches", "roots"):
-            model[name] = [values[-1]] * n
-    model["attribute"] = [nominal.index(True)] * (n - 1) + [-1]
-    model["table"], model["branches"] = [0] * n, [0] * 100
-    model["first_child"] = [*range(1, n), -1]
-    model["n_children"] = [*range(n - 1, 0, -1), 0]
-    model["missing"] = [0] * n
+    column = nominal.index(True)
+    n_categories = len(model["attributes"]["columns"][column]["categories"])
+    model["attribute"] = [column] * (n - 1) + [-1]
+    model["cuts"][column] = [[child] * n_categories for child in range(n - 1, 0, -1)]
+    for name, count in (("cut", n - 1), ("missing", n - 1), ("gain", n - 1), ("n_rows", 1)):
+        model[name] = list(range(count))
+    model["missing_rows"], model["missing"] = [], [0] * (n - 1)
 
 
 CHANGES = {
@@ -109,9 +108,9 @@ def test_long_and_short_classes_survive():
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"version":1', '"version":1, "version":1', "the key 'version' occurs twice"),
-        ('"version":1', f'"version":{"[" * 100_000}', "not a stored calibrator"),
-        ('"version":1', f'"version":1{"0" * 5000}', "not a stored calibrator"),
+        ('"version":2', '"version":2, "version":2', "the key 'version' occurs twice"),
+        ('"version":2', f'"version":{"[" * 100_000}', "not a stored calibrator"),
+        ('"version":2', f'"version":2{"0" * 5000}', "not a stored calibrator"),
         ('"slopes":[', '"slopes":[NaN, ', "NaN is not a number"),
         ('"slopes":[', '"slopes":[1e999, ', "slopes of a stored calibrator holds a number that"),
         ('"slopes":[', '"slopes":[true, ', "slopes of a stored calibrator must be"),

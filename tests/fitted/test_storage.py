@@ -338,7 +338,7 @@ def stored_local():
         ((), [], "format"),
         ((), {}, "format"),
         (("format",), "sklearn.Tree", "format"),
-        (("version",), 2, "version 2"),
+        (("version",), 1, "version 1"),
         (("version",), None, "version None"),
         (("version",), deep_list(2000), "version"),
         (("extra",), 1, "keys"),
@@ -373,69 +373,69 @@ def stored_local():
         (("model", "attribute"), [0, 1, -1, -1, -1, -2], "lacks"),
         (("model", "attribute"), [0, 1, -1, -1, -1, -99], "lacks"),
         (("model", "attribute"), [3, 1, -1, -1, -1, -1], "lacks"),
-        (("model", "attribute"), [2, 1, -1, -1, -1, -1], "split on attributes alone"),
+        (("model", "attribute"), [2, 1, -1, -1, -1, -1], "node 0 .* cut 0, but cuts has 0"),
         (("model", "attribute"), [2**40, 1, -1, -1, -1, -1], "out of range"),
         (("model", "attribute"), [10**30, 1, -1, -1, -1, -1], "attribute"),
         (("model", "attribute"), [0.0, 1, -1, -1, -1, -1], "attribute"),
         (("model", "attribute"), [True, False, True, True, True, True], "attribute"),
-        (("model", "attribute"), [-1, -1, -1, -1, -1, -1], "exactly one"),
+        (("model", "attribute"), [-1, -1, -1, -1, -1, -1], "0 splits, but 2 entries in missing"),
+        (("model", "attribute"), [0, -1, 1, -1, -1], "ends in the middle of tree 0: node 2 lacks"),
         (("model", "attribute"), deep_list(2000), "attribute"),
-        (("model", "first_child", 0), 0, "cannot have"),
-        (("model", "first_child", 0), -1, "cannot have"),
-        (("model", "first_child", 0), 3, "exactly one"),
-        (("model", "first_child", 1), 1, "cannot have"),
-        (("model", "first_child", 1), 4, "cannot have"),
-        (("model", "first_child", 1), 2**31 - 1, "cannot have"),
-        (("model", "n_children"), [2, 3], "entries"),
-        (("model", "n_children", 0), 3, "splits numbers into 3 parts"),
-        (("model", "n_children", 0), 1, "splits numbers into 1 parts"),
-        (("model", "n_children", 1), 2, "a child it lacks"),
-        (("model", "n_children", 1), 0, "a child it lacks"),
-        (("model", "n_children", 1), -1, "a child it lacks"),
-        (("model", "n_children", 1), 4, "cannot have"),
-        (("model", "missing"), [0], "entries"),
-        (("model", "missing", 0), 2, "a child it lacks"),
-        (("model", "missing", 1), 3, "a child it lacks"),
-        (("model", "missing", 1), -1, "a child it lacks"),
+        (("model", "cut"), [0], "2 splits, but 1 entries in cut"),
+        (("model", "cut", 0), 1, "node 0 of a stored model has cut 1, but cuts has 1 of attribute"),
+        (("model", "cut", 1), -1, "node 1 of a stored model has cut -1"),
+        (("model", "cut", 1), 2**31 - 1, "node 1 of a stored model has cut"),
+        (("model", "cut", 1), 0.5, "cut of a stored calibrator must be"),
+        (("model", "missing"), [0], "2 splits, but 1 entries in missing"),
+        (("model", "missing", 0), 2, "node 0 .* a child it lacks"),
+        (("model", "missing", 1), 3, "ends in the middle of tree 0: node 1 lacks children"),
+        (("model", "missing", 1), -1, "node 1 .* a child it lacks"),
         (("model", "missing", 1), 0.5, "missing"),
-        (("model", "missing_rows"), [0.0], "entries"),
-        (("model", "missing_rows", 0), float("nan"), "not finite"),
-        (("model", "table"), [-1], "entries"),
-        (("model", "table", 1), -1, "no table"),
-        (("model", "table", 1), 1, "no table"),
-        (("model", "table", 1), 2**31 - 1, "no table"),
-        (("model", "branches"), [], "no table"),
-        (("model", "branches"), [0, 1], "no table"),
-        (("model", "branches"), None, "branches"),
-        (("model", "branches"), [[0, 1, 2]], "branches"),
-        (("model", "branches", 0), 3, "a child it lacks"),
-        (("model", "branches", 0), -1, "a child it lacks"),
-        (("model", "branches"), [True, False, True], "branches"),
+        (("model", "missing_rows"), [0.0], "2 splits, but 1 entries in missing_rows"),
+        (("model", "missing_rows"), None, "missing_rows"),
+        (("model", "missing_rows"), [0.0, float("nan")], "not finite"),
+        (("model", "cuts"), None, "cuts of a stored model must be 3 lists"),
+        (("model", "cuts"), [[0.0], [[0, 1, 2]]], "cuts of a stored model must be 3 lists"),
+        (("model", "cuts", 0), [], "node 0 of a stored model has cut 0, but cuts has 0"),
+        (("model", "cuts", 0), 0.5, "cuts of attribute 0 of a stored calibrator must be"),
+        (("model", "cuts", 0), [[0, 1]], "cuts of attribute 0 of a stored calibrator must be"),
+        (("model", "cuts", 0, 0), float("inf"), "cuts of attribute 0 .* not finite"),
+        (("model", "cuts", 0, 0), "0", "cuts of attribute 0"),
+        (("model", "cuts", 0, 0), None, "cuts of attribute 0"),
+        (("model", "cuts", 1), [0.5], "cuts of attribute 1"),
+        (("model", "cuts", 1), [[0, 1]], "cuts of attribute 1 .* each of the 3 categories"),
+        (("model", "cuts", 1), [[0, 1, -1]], "cuts of attribute 1 .* lists of children"),
+        (("model", "cuts", 1), [[0, 0, 0]], "node 1 .* a child it lacks"),
+        (("model", "cuts", 1), [[0, 1, 1]], "2 trees, but 1 entries in tree_weight"),
+        (("model", "cuts", 1), [[0, 1, 3]], "ends in the middle of tree 0: node 1 lacks children"),
+        (("model", "cuts", 1), [[0, 1, 2**31 - 1]], "node 1 .* has 2147483648 children"),
+        (("model", "cuts", 1), [[True, False, True]], "cuts of attribute 1"),
         (("model", "gain"), [0.0], "entries"),
         (("model", "gain", 0), float("inf"), "not finite"),
         (("model", "offset"), 1, "offset of a stored model must be true or false"),
         (("model", "offset"), None, "offset of a stored model must be true or false"),
-        (("model", "threshold"), [0.0], "entries"),
-        (("model", "threshold", 0), float("inf"), "not finite"),
-        (("model", "threshold", 0), "0", "threshold"),
-        (("model", "threshold", 0), None, "threshold"),
-        (("model", "threshold", 0), [], "threshold"),
+        (("model", "n_rows"), [1.0] * 6, "4 leaves, but 6 entries in n_rows"),
         (("model", "n_rows", 2), float("nan"), "not finite"),
-        (("model", "parameters", 2), [], "parameters"),
-        (("model", "parameters", 2, 0, 0), 1e201, "beyond any"),
-        (("model", "parameters", 2, 0, 0), -1e308, "beyond any"),
-        (("model", "parameters", 2, 0, 0), float("nan"), "not finite"),
-        (("model", "parameters"), [[[0.0, 1.0]] * 2] * 6, "no known shape"),
-        (("model", "parameters"), [[[0.0, 1.0]] * 3] * 6, "3"),
-        (("model", "parameters"), [[[0.0]]] * 6, "no known shape"),
-        (("model", "parameters"), [[[0.0] * 4]] * 6, "no known shape"),
-        (("model", "parameters"), [[[]]] * 6, "parameters"),
-        (("model", "n_scores"), 3, "no known shape"),
+        (("model", "weight"), [], "weight of a stored calibrator must be"),
+        (("model", "weight", 1), -0.1, "weight of a stored model must be from 0 to 1"),
+        (("model", "weight", 1), 1.1, "weight of a stored model must be from 0 to 1"),
+        (("model", "tree_weight"), [0.5, 0.5], "1 trees, but 2 entries in tree_weight"),
+        (("model", "step"), [1], "1 entries in step, but 2 lists"),
+        (("model", "step", 0), 0, "step of a stored model must be above 0"),
+        (("model", "step", 0), 1e308, "beyond any"),
+        (("model", "parameters", 0, 1), [], "parameters"),
+        (("model", "parameters", 0, 1, 0), 1e201, "beyond any"),
+        (("model", "parameters", 0, 1, 0), -1e308, "beyond any"),
+        (("model", "parameters", 0, 1, 0), float("nan"), "not finite"),
+        (("model", "parameters"), [[[0.0] * 6, [1.0] * 6]] * 2, "no known shape"),
+        (("model", "parameters"), [[[0.0] * 6, [1.0] * 6]] * 3, "3"),
+        (("model", "parameters"), [[[0.0] * 5, [1.0] * 5]], "6 nodes, .* but 5 entries in param"),
+        (("model", "parameters"), [[[0.0] * 6]], "2 entries in step, but 1 lists"),
+        (("model", "parameters"), [[[0.0] * 6] * 4], "2 entries in step, but 4 lists"),
+        (("model", "parameters"), [[[]]], "parameters"),
+        (("model", "n_scores"), 3, "cuts of a stored model must be 5 lists"),
         (("model", "n_scores"), 0, "n_scores of a stored model must be a positive whole number"),
         (("model", "n_scores"), True, "n_scores of a stored model must be a positive"),
-        (("model", "roots"), [], "roots"),
-        (("model", "roots"), [0, 1], "cannot have"),
-        (("model", "roots"), [1], "rise from 0"),
         (("n_scores",), 3, "3 scores for 2 classes"),
         (("n_scores",), 4, "pos_label of a stored calibrator of 4 scores cannot be 1"),
         (("n_scores",), "two", "'two' scores for 2 classes"),
@@ -446,7 +446,7 @@ def stored_local():
         (
             ("model", "attributes", "columns", 1, "categories"),
             ["red", "blue", "a", "b"],
-            "no table",
+            "cuts of attribute 1 .* each of the 4 categories",
         ),
     ],
 )
@@ -466,9 +466,10 @@ def assert_refused(stored, path, value, message):
     assert len(str(caught.value)) < 400
 
 
-@pytest.mark.parametrize("node", [0, 1])
-def test_a_node_cannot_have_more_children_than_the_tree_has_nodes(stored, node):
-    assert_refused(stored, ("model", "n_children", node), 2**31 - 1, "cannot have")
+def test_published_trees_split_on_attributes_alone(stored):
+    cuts = [*stored["model"]["cuts"][:2], [0.5]]
+    changed = replaced(stored, ("model", "cuts"), cuts)
+    assert_refused(changed, ("model", "attribute", 0), 2, "split on attributes alone")
 
 
 @pytest.mark.parametrize(
@@ -495,14 +496,11 @@ def test_a_node_cannot_have_more_children_than_the_tree_has_nodes(stored, node):
         (("selection", "candidates", 0, "weight"), 1.1, "weights from 0 to 1"),
         (("selection", "candidates", 0, "weight"), 0.5, "must sum to 1"),
         (("chosen", "ccp_alpha"), None, "chosen of a stored calibrator must be empty"),
-        (("model", "weight", 0), -0.1, "weight of a stored model must not be negative"),
-        (("model", "weight", -1), 0.4321, "the same sum on every way"),
-        (("model", "weight"), [2.0] * 7, "no more than 1"),
-        (("model", "n_children", 0), 3, "exactly one"),
-        (("model", "branches"), [0, 0, 2], "a child it lacks"),
-        (("model", "branches"), [0, 0], "no table"),
-        (("model", "table", 0), 1, "no table"),
-        (("model", "first_child", 2), 3, "exactly one"),
+        (("model", "weight", 0), -0.1, "weight of a stored model must be from 0 to 1"),
+        (("model", "weight", 1), 0.99, "down to node 1 than tree_weight says of the tree"),
+        (("model", "tree_weight", 0), -0.1, "tree_weight of a stored model must be from 0 to 1"),
+        (("model", "tree_weight", 0), 2.0, "tree_weight of a stored model must be from 0 to 1"),
+        (("model", "tree_weight", 0), 0.001, "than tree_weight says of the tree"),
     ],
 )
 def test_malformed_trees_of_shrunken_node_models_are_refused(stored_local, path, value, message):
@@ -520,18 +518,24 @@ def test_margins_are_neither_uncalibrated_nor_probabilities_to_correct(stored_lo
     message = "margins of a stored calibrator cannot be left uncalibrated"
     stored = {**stored_local, "selection": None}
     model = stored["model"]
-    halved = {**model, "weight": [weight / 2 for weight in model["weight"]]}
+    halved = {**model, **halve_weights(model)}
     assert_refused({**stored, "model": halved}, ("score_type",), "margin", message)
-    whole = [float(attribute < 0) for attribute in model["attribute"]]
-    leaves = {**stored, "score_type": "margin", "model": {**model, "weight": whole}}
+    whole = {"weight": [0.0] * len(model["weight"]), "tree_weight": [1.0]}
+    leaves = {**stored, "score_type": "margin", "model": {**model, **whole}}
     CalibrationTree.from_dict(leaves)
     assert_refused(leaves, ("model", "offset"), True, message)
 
 
 def test_the_weight_of_the_uncalibrated_probabilities_is_that_of_the_selection(stored_local):
-    halved = [weight / 2 for weight in stored_local["model"]["weight"]]
+    halved = {**stored_local["model"], **halve_weights(stored_local["model"])}
     message = "gives uncalibrated probabilities the weight .*, but selection says"
-    assert_refused(stored_local, ("model", "weight"), halved, message)
+    assert_refused(stored_local, ("model",), halved, message)
+
+
+def halve_weights(model):
+    """The weights of a stored model, halved."""
+    names = ("weight", "tree_weight")
+    return {name: [weight / 2 for weight in model[name]] for name in names}
 
 
 def replaced(stored, path, value):

@@ -6,17 +6,10 @@ from .trees import fixed_tree, make_rows
 def with_weights(tree, on_the_way, uncalibrated=0.0):
     """A copy of a fitted tree whose nodes of each level have a weight, and leaves what is left."""
     stored = tree.to_dict()
-    model, stored["selection"] = stored["model"], None
-    pending = [(0, 0, 1.0 - uncalibrated)]
-    while pending:
-        node, level, left = pending.pop()
-        is_leaf = model["attribute"][node] < 0
-        weight = left if is_leaf else on_the_way[level]
-        model["weight"][node] = weight
-        if not is_leaf:
-            first = model["first_child"][node]
-            below = range(first, first + model["n_children"][node])
-            pending += [(child, level + 1, left - weight) for child in below]
+    model, stored["selection"] = tree.model_, None
+    levels = model.level[model.attribute >= 0]
+    stored["model"]["weight"] = [on_the_way[level] for level in levels.tolist()]
+    stored["model"]["tree_weight"] = [1.0 - uncalibrated]
     return type(tree).from_dict(stored)
 
 

@@ -11,9 +11,9 @@ import numpy as np
 from .. import _core
 from .._inputs.arrays import Floats, Indices
 from .._inputs.attributes import Attributes
-from .trees import LARGEST_PARAMETER, OTHERS, STRUCTURE, WEIGHT_ROUNDING, ArrayTypes, Trees
-
-_OWN: ArrayTypes = {"state": (np.int32, 1), "parameters": (np.float64, 2)}
+from .json_values import plain_numbers, read_numbers
+from .tree_storage import read_entries
+from .trees import LARGEST_PARAMETER, STRUCTURE, WEIGHT_ROUNDING, ArrayTypes, Trees
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class BoostedModel(Trees):
     boosted_weight: float
 
     PER_NODE: ClassVar[ArrayTypes] = {**STRUCTURE, "value": (np.float64, 1)}
-    ARRAYS: ClassVar[ArrayTypes] = {**PER_NODE, **OTHERS, **_OWN}
+    NODE_KEYS: ClassVar[frozenset[str]] = frozenset({"value", "state", "parameters"})
     NUMBERS: ClassVar[tuple[str, ...]] = ("start", "curve_weight", "boosted_weight")
 
     def probabilities(self, matrix: Floats, scores: Floats, offset: Floats | None = None) -> Floats:
@@ -88,14 +88,29 @@ class BoostedModel(Trees):
             self.boosted_weight,
         )
 
+    def _store_nodes(self) -> dict[str, Any]:
+        return {
+            "value": plain_numbers(self.value[self.attribute < 0]),
+            "state": plain_numbers(self.state),
+            "parameters": plain_numbers(self.parameters),
+        }
+
+    @classmethod
+    def _read_nodes(cls, stored: dict[str, Any], structure: dict[str, Any]) -> dict[str, Any]:
+        is_leaf = structure["attribute"] < 0
+        n_leaves = int(np.count_nonzero(is_leaf))
+        value = np.zeros(len(is_leaf))
+        value[is_leaf] = read_entries(stored, "value", np.float64, n_leaves, "leaves")
+        return {
+            "value": value,
+            "state": read_entries(stored, "state", np.int32, len(structure["roots"]), "trees"),
+            "parameters": read_numbers(stored, "parameters", np.float64, 2),
+        }
+
     def _check_shapes(self) -> None:
         super()._check_shapes()
         if np.abs(self.value).max() > LARGEST_PARAMETER:
             raise ValueError("a stored model has values beyond any that fitting can give")
-        if len(self.state) != self.n_trees:
-            raise ValueError(
-                f"a stored model has {self.n_trees} trees, but {len(self.state)} entries in state"
-            )
         if self.state.min() < 0 or self.state.max() >= self.n_states:
             raise ValueError("a stored model has trees that add to a log-odds it lacks")
         if (self.n_children[self.attribute >= 0] != 2).any():

@@ -8,14 +8,19 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from .. import _core
 from .._inputs.arrays import Floats, Indices
 from .._inputs.attributes import Attributes
 from .._inputs.scores import is_offset
-from .trees import OTHERS, STRUCTURE, WEIGHT_ROUNDING, ArrayTypes, Trees, join_trees
+from .json_values import plain_numbers, read_numbers
+from .tree_storage import find_parents, read_entries
+from .trees import STRUCTURE, WEIGHT_ROUNDING, ArrayTypes, Trees, join_trees
 
 _MODELS: ArrayTypes = {"weight": (np.float64, 1), "parameters": (np.float64, 3)}
+# Weights have so many decimals at most: sums and differences of them, rounded, are exact.
+DECIMALS_OF_A_WEIGHT = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,13 +38,17 @@ class FittedModel(Trees):
         The weight of the node model in the probabilities of the rows that pass. On every way from
         a root to a leaf the sum is the same. What the sum over all trees lacks of 1 is the weight
         of the uncalibrated probabilities.
+    step : ndarray of float64
+        For the intercept and each slope: of what the parameters are whole multiples, in a file; 1
+        where they are written as they are.
     """
 
     weight: Floats
+    step: Floats
 
     PER_NODE: ClassVar[ArrayTypes] = {**STRUCTURE, **_MODELS}
-    ARRAYS: ClassVar[ArrayTypes] = {**PER_NODE, **OTHERS}
-    _JOINED: ClassVar[ArrayTypes] = {**PER_NODE, "branches": OTHERS["branches"]}
+    NODE_KEYS: ClassVar[frozenset[str]] = frozenset({"weight", "tree_weight", "step", "parameters"})
+    _JOINED: ClassVar[ArrayTypes] = {**PER_NODE, "branches": (np.int32, 1)}
 
     @classmethod
     def of_trees(
@@ -70,6 +79,8 @@ class FittedModel(Trees):
         sizes = [len(tree["attribute"]) for tree in trees]
         others = {
             "parameters": parameters,
+            "weight": np.round(arrays["weight"], DECIMALS_OF_A_WEIGHT),
+            "step": np.ones(parameters.shape[2]),
             "roots": np.cumsum([0, *sizes[:-1]], dtype=np.int32),
             "n_scores": n_scores,
             "offset": corrects_scores and not is_score,
@@ -107,12 +118,7 @@ class FittedModel(Trees):
     @cached_property
     def _weight_down_to(self) -> Floats:
         """The weight of every node, together with that of all nodes above it."""
-        above, total = self.parent.copy(), self.weight.copy()
-        # Each round adds what twice as many nodes above have gathered.
-        while (reached := above >= 0).any():
-            total[reached] += total[above[reached]]
-            above[reached] = above[above[reached]]
-        return np.asarray(total)
+        return _sum_down_to(self.weight, self.parent)
 
     @cached_property
     def _weight_of_trees(self) -> Floats:
@@ -137,15 +143,80 @@ class FittedModel(Trees):
             self.n_scores,
         )
 
-    def _check_weights(self) -> None:
-        """Refuse trees that do not count for the same on all ways from the root to a leaf."""
-        if self.weight.min() < 0:
-            raise ValueError("weight of a stored model must not be negative")
-        leaves = self.attribute < 0
-        of_tree = self._weight_of_trees[self.tree_of_nodes]
-        unequal = np.abs(self._weight_down_to - of_tree)[leaves].max() > WEIGHT_ROUNDING
-        if unequal or self._weight_of_trees.sum() > 1.0 + WEIGHT_ROUNDING:
+    def _store_nodes(self) -> dict[str, Any]:
+        # Divided and multiplied again, whole multiples are the same to the last bit.
+        in_steps = np.rint(self.parameters / self.step)
+        is_multiple = in_steps * self.step == self.parameters
+        in_steps = np.where(is_multiple, in_steps, self.parameters / self.step)
+        counts = self.weight > 0.0
+        if counts.any() and not in_steps[~counts].any():
+            in_steps = in_steps[counts]
+        return {
+            "weight": plain_numbers(self.weight[self.attribute >= 0]),
+            "tree_weight": plain_numbers(np.round(self._weight_of_trees, DECIMALS_OF_A_WEIGHT)),
+            "step": plain_numbers(self.step),
+            "parameters": plain_numbers(np.moveaxis(in_steps, 0, 2)),
+        }
+
+    @classmethod
+    def _read_nodes(cls, stored: dict[str, Any], structure: dict[str, Any]) -> dict[str, Any]:
+        weight = _read_weights(stored, structure)
+        step = read_numbers(stored, "step", np.float64, 1)
+        if step.min() <= 0.0:
+            raise ValueError("step of a stored model must be above 0")
+        in_steps = np.moveaxis(read_numbers(stored, "parameters", np.float64, 3), 2, 0)
+        n_models, n_states, width = in_steps.shape
+        if width != len(step):
             raise ValueError(
-                "weight of a stored model must have the same sum on every way from the root of a "
-                "tree to a leaf, and all trees together no more than 1"
+                f"a stored model has {len(step)} entries in step, but {width} lists for each "
+                "log-odds in parameters"
             )
+        has_model = np.ones(len(weight), dtype=bool) if n_models == len(weight) else weight > 0.0
+        if n_models != np.count_nonzero(has_model):
+            raise ValueError(
+                f"a stored model has {len(weight)} nodes, {np.count_nonzero(weight)} of them with "
+                f"a weight, but {n_models} entries in parameters"
+            )
+        parameters = np.zeros((len(weight), n_states, width))
+        with np.errstate(over="ignore"):
+            parameters[has_model] = in_steps * step
+        return {"weight": weight, "step": step, "parameters": parameters}
+
+    def _check_weights(self) -> None:
+        """Refuse weights that are more than 1 together."""
+        if self._weight_of_trees.sum() > 1.0 + WEIGHT_ROUNDING:
+            raise ValueError("tree_weight of a stored model must be no more than 1 in all")
+
+
+def _read_weights(stored: dict[str, Any], structure: dict[str, Any]) -> Floats:
+    """Return the weight of every node: a leaf has what the weights above it leave of the tree's."""
+    attribute, roots = structure["attribute"], structure["roots"]
+    is_split = attribute >= 0
+    n_splits = int(np.count_nonzero(is_split))
+    weight = np.zeros(len(attribute))
+    weight[is_split] = read_entries(stored, "weight", np.float64, n_splits, "splits")
+    of_trees = read_entries(stored, "tree_weight", np.float64, len(roots), "trees")
+    for name, found in (("weight", weight), ("tree_weight", of_trees)):
+        if found.min() < 0.0 or found.max() > 1.0 + WEIGHT_ROUNDING:
+            raise ValueError(f"{name} of a stored model must be from 0 to 1")
+    parent = find_parents(attribute, structure["first_child"], structure["n_children"])
+    n_nodes = np.diff(np.append(roots, len(attribute)))
+    left = np.repeat(of_trees, n_nodes) - _sum_down_to(weight, parent)
+    if left.min() < -WEIGHT_ROUNDING:
+        node = int(left.argmin())
+        raise ValueError(
+            f"weight of a stored model is more from the root down to node {node} than tree_weight "
+            "says of the tree"
+        )
+    rest = np.round(np.maximum(left, 0.0), DECIMALS_OF_A_WEIGHT)
+    return np.where(is_split, weight, rest)
+
+
+def _sum_down_to(weight: Floats, parent: npt.NDArray[np.intp]) -> Floats:
+    """Return the weight of every node, together with that of all nodes above it."""
+    above, total = parent.copy(), weight.copy()
+    # Each round adds what twice as many nodes above have gathered.
+    while (reached := above >= 0).any():
+        total[reached] += total[above[reached]]
+        above[reached] = above[above[reached]]
+    return np.asarray(total)

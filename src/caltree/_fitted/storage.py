@@ -22,7 +22,7 @@ from .made import Made
 from .spread import Spread
 
 _PACKAGE = "caltree."
-_VERSION = 1
+_VERSION = 2
 _KEYS = {"format", "version", "made", "params", "classes", "fingerprint", "spread"}
 # What the command adds, for itself: which columns of the training file were what.
 _COLUMNS = "columns"

@@ -14,7 +14,14 @@ import numpy.typing as npt
 from .. import _core
 from .._inputs.arrays import Floats, Indices
 from .._inputs.attributes import Attributes
-from .json_values import is_number, plain_numbers, read_numbers
+from .json_values import is_number
+from .tree_storage import (
+    STRUCTURE_KEYS,
+    find_parents,
+    read_structure,
+    store_structure,
+    sum_over_children,
+)
 
 # The threshold of a split that divides missing values from all others.
 ONLY_MISSING = _core.only_missing
@@ -38,8 +45,6 @@ STRUCTURE: ArrayTypes = {
     "n_rows": (np.float64, 1),
     "gain": (np.float64, 1),
 }
-# Of the structure, with entries of their own.
-OTHERS: ArrayTypes = {"branches": (np.int32, 1), "roots": (np.int32, 1)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +61,8 @@ class Arrays:
 class Trees(Arrays):
     """The structure of one or many trees, structure of arrays: one entry a node.
 
-    The nodes of a tree stand one after the other, the root first, children after their parents.
+    The nodes of a tree stand one after the other, depth first: the root, its children, all nodes
+    below the first child, then those below the next one.
 
     Parameters
     ----------
@@ -115,8 +121,8 @@ class Trees(Arrays):
 
     PER_NODE: ClassVar[ArrayTypes]
     """The arrays that have one entry a node."""
-    ARRAYS: ClassVar[ArrayTypes]
-    """All arrays."""
+    NODE_KEYS: ClassVar[frozenset[str]]
+    """What is stored of what nodes say."""
     NUMBERS: ClassVar[tuple[str, ...]] = ()
     """Further numbers."""
 
@@ -178,11 +184,7 @@ class Trees(Arrays):
 
     def sum_over_leaves(self, in_leaf: npt.ArrayLike) -> Floats:
         """Return, for every node, the sum over the leaves below it, or of the leaf itself."""
-        total = np.array(in_leaf, dtype=np.float64)
-        # A child stands behind its parent.
-        for node in np.flatnonzero(self.attribute >= 0)[::-1].tolist():
-            total[node] = total[self.children(node)].sum()
-        return total
+        return sum_over_children(in_leaf, self.parent)
 
     @abstractmethod
     def probabilities(self, matrix: Floats, scores: Floats, offset: Floats | None = None) -> Floats:
@@ -244,12 +246,7 @@ class Trees(Arrays):
     @cached_property
     def parent(self) -> npt.NDArray[np.intp]:
         """The parent of every node; -1 of a root."""
-        inner = np.flatnonzero(self.attribute >= 0)
-        count = self.n_children[inner]
-        within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
-        parent = np.full(self.n_nodes, -1)
-        parent[np.repeat(self.first_child[inner], count) + within] = np.repeat(inner, count)
-        return parent
+        return find_parents(self.attribute, self.first_child, self.n_children)
 
     @property
     def level(self) -> npt.NDArray[np.intp]:
@@ -267,12 +264,11 @@ class Trees(Arrays):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the model as lists and numbers that JSON keeps exactly."""
-        arrays = {name: plain_numbers(getattr(self, name)) for name in self.ARRAYS}
-        numbers = {name: getattr(self, name) for name in self.NUMBERS}
         return {
             "attributes": self.attributes.to_dict(),
-            **arrays,
-            **numbers,
+            **store_structure(self),
+            **self._store_nodes(),
+            **{name: getattr(self, name) for name in self.NUMBERS},
             "n_scores": self.n_scores,
             "offset": self.offset,
         }
@@ -280,44 +276,41 @@ class Trees(Arrays):
     @classmethod
     def from_dict(cls, stored: Any) -> Self:
         """Rebuild a model from :meth:`to_dict`; ValueError on anything malformed."""
-        keys = {"attributes", *cls.ARRAYS, *cls.NUMBERS, "n_scores", "offset"}
+        keys = {"attributes", *STRUCTURE_KEYS, *cls.NODE_KEYS, *cls.NUMBERS, "n_scores", "offset"}
         if not isinstance(stored, dict) or set(stored) != keys:
             raise ValueError(f"a stored model must have exactly the keys {sorted(keys)}")
         if not isinstance(stored["offset"], bool):
             raise ValueError("offset of a stored model must be true or false")
         if type(stored["n_scores"]) is not int or stored["n_scores"] < 1:
             raise ValueError("n_scores of a stored model must be a positive whole number")
-        arrays: dict[str, Any] = {
-            name: read_numbers(stored, name, dtype, ndim, may_be_empty=name == "branches")
-            for name, (dtype, ndim) in cls.ARRAYS.items()
-        }
         for name in cls.NUMBERS:
             if not is_number(stored[name]):
                 raise ValueError(f"{name} of a stored model must be a number")
-        others: dict[str, Any] = {name: float(stored[name]) for name in cls.NUMBERS}
-        others |= {name: stored[name] for name in ("n_scores", "offset")}
-        model = cls(Attributes.from_dict(stored["attributes"]), **arrays, **others)
+        attributes = Attributes.from_dict(stored["attributes"])
+        structure = read_structure(stored, attributes, stored["n_scores"])
+        numbers: dict[str, Any] = {name: float(stored[name]) for name in cls.NUMBERS}
+        numbers |= {name: stored[name] for name in ("n_scores", "offset")}
+        model = cls(attributes, **structure, **cls._read_nodes(stored, structure), **numbers)
         model._check_shapes()
-        _check_trees(model)
         model._check_weights()
         return model
 
+    @abstractmethod
+    def _store_nodes(self) -> dict[str, Any]:
+        """Return what the nodes say as lists and numbers, by `NODE_KEYS`."""
+
+    @classmethod
+    @abstractmethod
+    def _read_nodes(cls, stored: dict[str, Any], structure: dict[str, Any]) -> dict[str, Any]:
+        """Return the arrays of what the nodes say."""
+
     def _check_shapes(self) -> None:
-        """Refuse arrays that do not fit together."""
-        for name in self.PER_NODE:
-            array = getattr(self, name)
-            if len(array) != self.n_nodes:
-                raise ValueError(
-                    f"a stored model has {self.n_nodes} nodes, but {len(array)} entries in {name}"
-                )
+        """Refuse models of scores that are not there, and beyond what can be computed."""
         n_seen = int(self.parameters.shape[-1]) - 1
         if self.n_states == 2 or self.n_scores not in (n_seen, n_seen * self.n_states):
             raise ValueError("a stored model has node models of no known shape")
         if np.abs(self.parameters).max() > LARGEST_PARAMETER:
             raise ValueError("a stored model has parameters beyond any that fitting can give")
-        n_columns = len(self.attributes.columns) + self.n_scores
-        if self.attribute.min() < -1 or self.attribute.max() >= n_columns:
-            raise ValueError("a stored model splits on an attribute or score it lacks")
 
     @abstractmethod
     def _check_weights(self) -> None:
@@ -343,40 +336,3 @@ def join_trees(trees: Sequence[dict[str, Any]], types: ArrayTypes) -> dict[str, 
         name: np.concatenate(parts).astype(types[name][0], copy=False)
         for name, parts in columns.items()
     }
-
-
-def _check_trees(model: Trees) -> None:
-    """Refuse nodes without their children, and children without exactly one parent."""
-    children = [int(root) for root in model.roots]
-    if children[0] != 0 or (np.diff(model.roots) <= 0).any() or children[-1] >= model.n_nodes:
-        raise ValueError("roots of a stored model must rise from 0")
-    ends = np.append(model.roots[1:], model.n_nodes)[model.tree_of_nodes]
-    for node in np.flatnonzero(model.attribute >= 0):
-        first, count = int(model.first_child[node]), int(model.n_children[node])
-        if first <= node or first + count > ends[node]:
-            raise ValueError(f"node {node} of a stored model has children it cannot have")
-        children += range(first, first + count)
-        _check_split(model, int(node))
-        if len(children) > model.n_nodes:
-            break
-    if sorted(children) != list(range(model.n_nodes)):
-        raise ValueError("a stored model has nodes that do not belong to exactly one tree")
-
-
-def _check_split(model: Trees, node: int) -> None:
-    """Refuse a split that sends some value to no child."""
-    attribute, count = int(model.attribute[node]), int(model.n_children[node])
-    columns = model.attributes.columns
-    categories = columns[attribute].categories if attribute < len(columns) else None
-    if categories == ():
-        raise ValueError(f"node {node} of a stored model splits on an attribute it does not use")
-    targets = model.missing[node : node + 1]
-    if categories:
-        begin = int(model.table[node])
-        if begin < 0 or begin + len(categories) > len(model.branches):
-            raise ValueError(f"node {node} of a stored model has no table of its categories")
-        targets = np.append(targets, model.branches[begin : begin + len(categories)])
-    elif count != 2:
-        raise ValueError(f"node {node} of a stored model splits numbers into {count} parts")
-    if targets.min() < 0 or targets.max() >= count:
-        raise ValueError(f"node {node} of a stored model sends rows to a child it lacks")

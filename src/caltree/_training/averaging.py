@@ -77,17 +77,17 @@ def _distinct(held_out: HeldOut, used: Sequence[int]) -> list[int]:
     return distinct
 
 
-def round_weights(weights: Floats) -> Floats:
-    """Return weights in whole units, `WEIGHT_UNITS` of which are 1, and of the same sum, rounded.
+def round_weights(weights: Floats, n_units: float = WEIGHT_UNITS) -> Floats:
+    """Return weights in whole units, `n_units` of which are 1, and of the same sum, rounded.
 
     Shorter numbers say the same.
     """
-    exact = weights * WEIGHT_UNITS
+    exact = weights * n_units
     units = np.floor(exact)
     n_missing = round(float(exact.sum() - units.sum()))
     # Those that lose most are rounded up.
     units[np.argsort(units - exact, kind="stable")[:n_missing]] += 1.0
-    return np.asarray(units / WEIGHT_UNITS)
+    return np.asarray(units / n_units)
 
 
 def _least_squares(held_out: HeldOut, used: Sequence[int]) -> Floats:

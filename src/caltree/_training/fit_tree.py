@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from .._fitted.model import FittedModel
+from .._fitted.model import DECIMALS_OF_A_WEIGHT, FittedModel
 from .._fitted.selection import Selection
 from .._inputs.arrays import Floats
 from .._running import progress
+from .averaging import round_weights
 from .do_no_harm import best_tree, make_selection, prefer_simpler
 from .engine import Engine, GrownTrees
 from .levels import Levels, leaf_levels
@@ -37,8 +38,10 @@ def fit_tree(engine: Engine, settings: Settings) -> tuple[FittedModel, Selection
             weights = prefer_simpler(held_out, best, averaging=settings.path_averaging)
         selection = make_selection(held_out, best, weights)
         averaging.say(f"averaged {len(weights)} candidates (chosen: {selection.chosen})")
+    # Nodes have sums of rounded weights, and a file leaves out what is a difference of these.
+    rounded = round_weights(weights, 10.0**DECIMALS_OF_A_WEIGHT)
     # The uncalibrated probabilities, which may come first, have no place in the tree.
-    shares = weights[len(weights) - len(levels) :]
+    shares = rounded[len(weights) - len(levels) :]
     model = engine.model(levels.collapse(grown.whole, shares))
     return with_held_out_gains(model, grown, levels, shares), selection
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ _IS_NOMINAL, _MISSING_IS_FIRST, _MISSING_TYPE, _KNOWS_MISSING = 1, 2, 12, 8
 # LightGBM writes this for a threshold without end, below which all numbers are.
 _ENDLESS = 1e300
 _WORD = 32
+Places: TypeAlias = npt.NDArray[np.intp]
 _JOINED: ArrayTypes = {**BoostedModel.PER_NODE, "branches": (np.int32, 1)}
 
 
@@ -75,26 +76,17 @@ def _fields_of_trees(text: str) -> Iterator[dict[str, str]]:
 
 
 def _read_tree(fields: dict[str, str], n_categories: Indices) -> dict[str, Any]:
-    """Return the arrays of a tree.
-
-    LightGBM numbers splits so that a parent comes before its children, and leaves apart, by their
-    complements. The children of split i are put into places 1 + 2i and 2 + 2i.
-    """
-    left, right = (_wholes(fields[f"{side}_child"]) for side in ("left", "right"))
+    """Return the arrays of a tree."""
+    left, right = (_wholes(fields[f"{side}_child"]).tolist() for side in ("left", "right"))
     n_splits = len(left)
-    child, place = np.stack([left, right], axis=1).ravel(), 1 + np.arange(2 * n_splits)
-    split_at = np.zeros(n_splits, dtype=np.intp)
-    split_at[child[child >= 0]] = place[child >= 0]
-    leaf_at = np.empty(n_splits + 1, dtype=np.intp)
-    leaf_at[~child[child < 0]] = place[child < 0]
-
+    split_at, leaf_at, first = _place_nodes(left, right)
     arrays: dict[str, Any] = {
         name: np.zeros(1 + 2 * n_splits, dtype) for name, (dtype, _) in _JOINED.items()
     }
     for name in ("attribute", "first_child", "table"):
         arrays[name][:] = -1
     arrays["attribute"][split_at] = _wholes(fields["split_feature"])
-    arrays["first_child"][split_at] = 1 + 2 * np.arange(n_splits)
+    arrays["first_child"][split_at] = first
     arrays["n_children"][split_at] = 2
     arrays["gain"][split_at] = _numbers(fields["split_gain"])
     arrays["n_rows"][split_at] = _numbers(fields["internal_count"])
@@ -106,7 +98,9 @@ def _read_tree(fields: dict[str, str], n_categories: Indices) -> dict[str, Any]:
     threshold = _numbers(fields["threshold"])
     endless = np.where(threshold >= _ENDLESS, ONLY_MISSING, threshold)
     arrays["threshold"][split_at] = np.where(is_nominal, 0.0, endless)
-    arrays["missing"][split_at] = _missing(decision, arrays["n_rows"])
+    arrays["missing"][split_at] = _missing(
+        decision, arrays["n_rows"][first], arrays["n_rows"][first + 1]
+    )
     tables = _tables(fields, arrays["attribute"][split_at], is_nominal, threshold, n_categories)
     arrays["branches"] = np.concatenate([np.empty(0, dtype=np.int32), *tables])
     begins = np.cumsum([0, *map(len, tables)])[:-1]
@@ -114,11 +108,36 @@ def _read_tree(fields: dict[str, str], n_categories: Indices) -> dict[str, Any]:
     return arrays
 
 
-def _missing(decision: npt.NDArray[np.int64], n_rows: Floats) -> npt.NDArray[np.int64]:
-    """Return the child of missing values: as was learned, or else the one with more rows."""
+def _place_nodes(left: list[int], right: list[int]) -> tuple[Places, Places, Places]:
+    """Return the places of splits and leaves, depth first, and of the first child of each split.
+
+    LightGBM numbers splits, and leaves apart, by their complements.
+    """
+    split_at, leaf_at = [0] * len(left), [0] * (len(left) + 1)
+    first, end, pending = [0] * len(left), 1, [0]
+    while pending:
+        split = pending.pop()
+        first[split] = end
+        # The first child is looked at first.
+        for child, place in ((right[split], end + 1), (left[split], end)):
+            if child < 0:
+                leaf_at[~child] = place
+            else:
+                split_at[child] = place
+                pending.append(child)
+        end += 2
+    return np.array(split_at), np.array(leaf_at), np.array(first)
+
+
+def _missing(
+    decision: npt.NDArray[np.int64], first: Floats, second: Floats
+) -> npt.NDArray[np.int64]:
+    """Return the child of missing values: as was learned, or else the one with more rows.
+
+    `first` and `second` are the rows of the children.
+    """
     is_first = (decision & _MISSING_IS_FIRST) > 0
     is_known = (decision & _MISSING_TYPE) == _KNOWS_MISSING
-    first, second = n_rows[1::2], n_rows[2::2]
     learned = np.where(is_known, ~is_first, second > first)
     # Categories: all that are not listed go to the second child, missing ones with them.
     return np.where((decision & _IS_NOMINAL) > 0, 1, learned).astype(np.int64)

@@ -5,53 +5,47 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from .._fitted.model import FittedModel
 from .._inputs.arrays import Floats
-from .averaging import WEIGHT_UNITS
 
-# A parameter may move the log-odds of a usual row by half of this.
-_LOG_ODDS_STEP = 1e-4
-_DIGITS_OF_A_GAIN = 4
+# Rounding may move the log-odds of a usual row by half of this, by each parameter of the only tree.
+# Errors of many trees average out: steps grow with the root of their number.
+_LOG_ODDS_STEP = 0.005
+# The largest gain of a forest is so many units.
+_LARGEST_GAIN = 500.0
+# The usual sizes of scores are taken to be within these limits, so that steps are finite numbers.
+_SMALLEST_SCORE, _LARGEST_SCORE = 1e-100, 1e100
 
 
 def shorten_numbers(model: FittedModel, scores: Floats) -> FittedModel:
     """Round node models and gains, and leave out node models that count for nothing.
 
     `scores` are those of the training rows as node models see them: the larger they are, the finer
-    are the steps of their slopes.
+    are the steps of their slopes. Gains become whole units, since only their shares are used.
     """
     usual = np.sqrt(np.mean(np.square(scores), axis=0))
-    decimals = np.zeros(model.parameters.shape[1:], dtype=np.int64)
-    decimals[:, 0] = _count_decimals(np.ones(model.n_states))
-    decimals[:, 1:] = _count_decimals(usual[model.seen_scores])
+    # Slopes over the scores of their own class have a step in common.
+    sizes = np.append(1.0, usual[model.seen_scores].max(axis=0))
+    step = _round_steps(_LOG_ODDS_STEP * np.sqrt(model.n_trees) / _within_limits(sizes))
     counts = (model.weight > 0.0)[:, np.newaxis, np.newaxis]
+    largest = float(np.abs(model.gain).max())
     return replace(
         model,
-        parameters=np.where(counts, _round(model.parameters, decimals), 0.0),
-        gain=round_digits(model.gain, _DIGITS_OF_A_GAIN),
-        weight=np.rint(model.weight * WEIGHT_UNITS) / WEIGHT_UNITS,
+        parameters=np.where(counts, np.rint(model.parameters / step) * step, 0.0),
+        step=step,
+        gain=np.rint(model.gain / largest * _LARGEST_GAIN) if largest > 0.0 else model.gain,
     )
 
 
-def round_digits(values: Floats, n_digits: int) -> Floats:
-    """Round numbers to so many significant digits."""
-    sizes = np.log10(np.abs(values), where=values != 0.0, out=np.zeros_like(values))
-    return _round(values, n_digits - 1 - np.floor(sizes).astype(np.int64))
+def _within_limits(sizes: Floats) -> Floats:
+    """Return sizes of scores that one can divide by; that of zeros does not matter."""
+    return np.clip(np.where(sizes > 0.0, sizes, 1.0), _SMALLEST_SCORE, _LARGEST_SCORE)
 
 
-def _count_decimals(usual: Floats) -> npt.NDArray[np.int64]:
-    """Return the decimals of slopes of numbers of some usual size; those of zeros do not matter."""
-    steps = _LOG_ODDS_STEP / np.where(usual > 0.0, usual, 1.0)
-    return np.asarray(-np.floor(np.log10(steps)), dtype=np.int64)
-
-
-def _round(values: Floats, decimals: npt.NDArray[np.int64]) -> Floats:
-    """Round to so many decimals, which may be negative; numbers beyond doubles stay as they are."""
-    # Whole numbers divided by powers of ten are the nearest doubles, which have short decimals.
-    up = 10.0 ** np.maximum(decimals, 0)
-    down = 10.0 ** np.maximum(-decimals, 0)
-    with np.errstate(over="ignore", invalid="ignore"):
-        rounded = np.rint(values * up / down) * down / up
-    return np.where(np.isfinite(rounded), rounded, values)
+def _round_steps(steps: Floats) -> Floats:
+    """Return the next smaller numbers of one digit: 1, 2 or 5 times a power of ten."""
+    powers = np.floor(np.log10(steps))
+    leading = np.array([1, 2, 5])[np.searchsorted([2.0, 5.0], steps / 10.0**powers, side="right")]
+    texts = (f"{digit}e{power:.0f}" for digit, power in zip(leading, powers, strict=True))
+    return np.array([float(text) for text in texts])

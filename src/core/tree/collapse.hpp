@@ -96,28 +96,41 @@ inline void copy_split(const Structure& from, std::size_t v, Structure& to, std:
     std::copy_n(table, n_categories, to.add_table(at, n_categories, 0));
 }
 
-// Nodes that no level goes below become leaves; what was below them goes. The others stay in their
-// order, so that children still come after their parents and side by side.
+// Nodes that no level goes below become leaves; what was below them goes. The others are put in
+// order depth first: behind a node's children stand all nodes below the first child, then those
+// below the next one.
 inline CollapsedTree collapse(const Structure& from, const FittedNodes& nodes,
                               const Levels& levels) {
     const std::size_t width = nodes.parameters.size() / from.size();
     CollapsedTree result;
     Structure& to = result.tree;
-    std::vector<std::int32_t> index(from.size(), -1);
-    for (std::size_t v = 0; v < from.size(); ++v) {
-        const bool kept = v == 0 || index[static_cast<std::size_t>(from.parent[v])] >= 0;
-        const auto parent = v == 0 ? v : static_cast<std::size_t>(from.parent[v]);
-        if (!kept || (v > 0 && !levels.is_inner(parent))) continue;
-        const std::size_t at = to.add_leaves(v == 0 ? -1 : index[parent], 1);
-        index[v] = static_cast<std::int32_t>(at);
+    std::vector<std::size_t> origin;  // by new node: the old one
+    const auto add = [&](std::size_t v, std::int32_t parent) {
+        const std::size_t at = to.add_leaves(parent, 1);
+        origin.push_back(v);
         to.n_rows[at] = from.n_rows[v];
         result.weight.push_back(levels.weight(v));
         const double* row = nodes.parameters.data() + v * width;
         result.parameters.insert(result.parameters.end(), row, row + width);
-        if (v > 0 && static_cast<std::size_t>(from.first_child[parent]) == v) {
-            to.first_child[static_cast<std::size_t>(index[parent])] = index[v];
+    };
+    add(0, -1);
+    std::vector<std::size_t> pending{0};
+    while (!pending.empty()) {
+        const std::size_t at = pending.back(), v = origin[at];
+        pending.pop_back();
+        if (!levels.is_inner(v)) continue;
+        const auto first = static_cast<std::size_t>(from.first_child[v]);
+        const auto n_children = static_cast<std::size_t>(from.n_children[v]);
+        const std::size_t begin = to.size();
+        to.first_child[at] = static_cast<std::int32_t>(begin);
+        for (std::size_t b = 0; b < n_children; ++b) {
+            add(first + b, static_cast<std::int32_t>(at));
         }
-        if (levels.is_inner(v)) copy_split(from, v, to, at);
+        for (std::size_t b = n_children; b-- > 0;) pending.push_back(begin + b);
+    }
+    // Tables stand in the order of the nodes.
+    for (std::size_t at = 0; at < to.size(); ++at) {
+        if (to.first_child[at] >= 0) copy_split(from, origin[at], to, at);
     }
     return result;
 }
