@@ -40,6 +40,10 @@ class Stage:
         if progress.show is not None:
             progress.show(min(1.0, progress.done + part * self._share))
 
+    def part(self, number: int, n_parts: int) -> Show:
+        """Return a function that tells how much of one of several equal parts is done."""
+        return lambda part: self.reach((number + part) / n_parts)
+
     def say(self, what: str) -> None:
         """Print what was done, and how long it took since the stage began."""
         if self._progress.name is not None:

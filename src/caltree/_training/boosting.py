@@ -17,7 +17,8 @@ from .._inputs.folds import Fold, Rows, make_folds, random_generator
 from .._inputs.scores import is_offset
 from .._running import progress
 from .._running.threads import count_threads
-from .boosting_columns import columns_of, count_bins, nominal_columns, score_floors
+from .boosting_by_class import MANY_CLASSES, ClassBoosters
+from .boosting_columns import columns_of, count_bins, moderate, nominal_columns, score_floors
 from .candidates import Candidates
 from .curves import fit_correction
 from .dataset import Dataset
@@ -54,9 +55,6 @@ MANY_ROWS = 50_000
 REFITS = True
 """Whether trees are then grown once more, on all rows, with so many more rounds."""
 ROUNDS_OF_REFIT = 1.25
-
-_LARGEST_MEAN = 1e6
-_SMALLEST_SHARE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -164,10 +162,10 @@ def grow_boosting(
     n_parts, patience = len(folds) + 1, PATIENCE if len(folds) > 1 else PATIENCE_OF_ONE_FOLD
     grown = []
     for number, fold in enumerate(folds):
-        tell = partial(_tell, growing, number, n_parts)
+        tell = growing.part(number, n_parts)
         grown.append(booster.boost_fold(fold, patience, tell))
         growing.say(f"boosted {grown[-1].rounds} rounds of fold {number + 1} of {len(folds)}")
-    curve, trees = booster.finish(grown, partial(_tell, growing, len(folds), n_parts))
+    curve, trees = booster.finish(grown, growing.part(len(folds), n_parts))
     return GrownBoosting(dataset, settings.start, curve, trees, folds, grown)
 
 
@@ -256,6 +254,10 @@ class _Booster:
         """Boost on the training rows of a fold, until its held-out rows lose no less."""
         train, test = (np.sort(rows) for rows in fold)
         curve = self.fit_curve(train)
+        if self._is_by_class:
+            boosters, judged = self._by_class(train, curve), self._start(test, curve)
+            scoring = self._settings.scoring
+            return _Grown(curve, *boosters.boost_until(test, judged, scoring, patience, tell))
         trained, judged = (self._subset(rows, curve) for rows in (train, test))
         booster = self._train(
             trained,
@@ -282,6 +284,8 @@ class _Booster:
             curve = self.fit_curve(rows)
             if self._grow_all is not None:
                 return curve, self._grow_all(self._parameters, curve, self._settings.start, rounds)
+            if self._is_by_class:
+                return curve, self._by_class(rows, curve).boost(rounds, tell)
             callbacks = [lambda state: tell(state.iteration / rounds)]
             booster = self._train(self._subset(rows, curve), rounds, callbacks)
             return curve, self._read(booster, rounds)
@@ -294,8 +298,21 @@ class _Booster:
     def _subset(self, rows: Rows, curve: Floats) -> Any:
         """Return some rows, whose log-odds start at the curve's."""
         subset = self._columns.subset(rows.astype(np.int32)).construct()
-        start = self._settings.start * curve_log_odds(self._data, curve, rows)
+        start = self._start(rows, curve)
         return subset.set_init_score(start[:, 0] if start.shape[1] == 1 else start)
+
+    def _start(self, rows: Rows, curve: Floats) -> Floats:
+        """Return the log-odds that trees add to."""
+        return self._settings.start * curve_log_odds(self._data, curve, rows)
+
+    @property
+    def _is_by_class(self) -> bool:
+        """Whether each class has a booster of its own."""
+        return self._grow_all is None and self._data.n_classes >= MANY_CLASSES
+
+    def _by_class(self, rows: Rows, curve: Floats) -> ClassBoosters:
+        start, parameters = self._start(rows, curve), self._parameters
+        return ClassBoosters(self._lightgbm, self._data, parameters, rows, start)
 
     def _train(self, rows: Any, rounds: int, callbacks: list[Any], **others: Any) -> Any:
         return self._lightgbm.train(
@@ -345,16 +362,6 @@ def _parameters(dataset: Dataset, settings: BoostingSettings, n_threads: int) ->
     return found
 
 
-def moderate(weights: Floats, mean: float) -> Floats:
-    """Return weights, of some mean, that LightGBM, which rounds them, can add up and subtract.
-
-    Where a row counts for a million, it does not matter for how many; and one that counts for a
-    millionth of the mean does not matter.
-    """
-    least = _SMALLEST_SHARE * mean
-    return np.maximum(weights, least) * min(1.0, _LARGEST_MEAN / mean)
-
-
 def _seed(random_state: Any) -> int:
     return 0 if random_state is None else int(random_generator(random_state).randint(2**31))
 
@@ -377,10 +384,6 @@ def _loss(
     losses = row_losses(probabilities, dataset.labels[rows], scoring)
     weights = None if dataset.weights is None else dataset.weights[rows]
     return scoring, mean_loss(losses, weights, scoring), False
-
-
-def _tell(growing: progress.Stage, number: int, n_parts: int, part: float) -> None:
-    growing.reach((number + part) / n_parts)
 
 
 def _adds_score(dataset: Dataset) -> bool:

@@ -1,4 +1,4 @@
-"""The columns that boosted trees split on: attributes and scores."""
+"""The columns that boosted trees split on: attributes and scores; the weights of their rows."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ SHARES_OF_A_CLASS = 20.0
 """The highest values are those of so many times as many rows as a class has in the mean."""
 BINS_OF_A_SCORE = 31
 """The bins of each of many scores: all of them are looked at for every tree."""
+
+_LARGEST_MEAN = 1e6
+_SMALLEST_SHARE = 1e-6
 
 
 def columns_of(dataset: Dataset, floors: Floats | None) -> Floats:
@@ -49,3 +52,13 @@ def count_bins(dataset: Dataset, most: int) -> dict[str, list[int]]:
         return {}
     bins = [most] * dataset.matrix.shape[1] + [min(most, BINS_OF_A_SCORE)] * n_scores
     return {"max_bin_by_feature": bins}
+
+
+def moderate(weights: Floats, mean: float) -> Floats:
+    """Return weights, of some mean, that LightGBM, which rounds them, can add up and subtract.
+
+    Where a row counts for a million, it does not matter for how many; and one that counts for a
+    millionth of the mean does not matter.
+    """
+    least = _SMALLEST_SHARE * mean
+    return np.maximum(weights, least) * min(1.0, _LARGEST_MEAN / mean)

@@ -42,6 +42,21 @@ class TreeArrays:
         ]
         return TreeArrays(trees, self.states)
 
+    def of_columns(self, columns: npt.NDArray[np.intp]) -> TreeArrays:
+        """Return trees that were grown on some columns, by the numbers of these."""
+        numbers = np.append(columns, -1)  # a leaf has none
+        trees = [
+            {**tree, "attribute": numbers[tree["attribute"]].astype(np.int32)}
+            for tree in self.trees
+        ]
+        return TreeArrays(trees, self.states)
+
+    def behind(self, column: int, floor: float, n_rows: int) -> TreeArrays:
+        """Return trees that add nothing to rows with a value of a column up to a floor."""
+        return TreeArrays(
+            [_behind(tree, column, floor, n_rows) for tree in self.trees], self.states
+        )
+
     def __add__(self, others: TreeArrays) -> TreeArrays:
         return TreeArrays(self.trees + others.trees, self.states + others.states)
 
@@ -127,6 +142,26 @@ def _place_nodes(left: list[int], right: list[int]) -> tuple[Places, Places, Pla
                 pending.append(child)
         end += 2
     return np.array(split_at), np.array(leaf_at), np.array(first)
+
+
+def _behind(tree: dict[str, Any], column: int, floor: float, n_rows: int) -> dict[str, Any]:
+    """Put two nodes before a tree: a split, and the leaf to which it sends low values."""
+    found = {
+        name: values if name == "branches" else np.concatenate([np.zeros(2, values.dtype), values])
+        for name, values in tree.items()
+    }
+    is_split = tree["first_child"] >= 0
+    found["first_child"][2:][is_split] += 2
+    for name, values in {
+        "attribute": (column, -1),
+        "first_child": (1, -1),
+        "n_children": (2, 0),
+        "table": (-1, -1),
+        "threshold": (floor, 0.0),
+        "n_rows": (n_rows, n_rows - tree["n_rows"][0]),
+    }.items():
+        found[name][:2] = values
+    return found
 
 
 def _missing(

@@ -29,8 +29,8 @@ from .._histogram.prepare import Sample
 from .._inputs.arrays import Floats
 from .._inputs.scores import ScoreKind
 from .._running import progress
-from .._training.boosting import fit_boosting, import_lightgbm, moderate, start_log_odds
-from .._training.boosting_columns import columns_of, nominal_columns, score_floors
+from .._training.boosting import fit_boosting, import_lightgbm, start_log_odds
+from .._training.boosting_columns import columns_of, moderate, nominal_columns, score_floors
 from .._training.dataset import Dataset
 from .._training.lightgbm_trees import TreeArrays, read_trees
 from .._training.settings import READING
