@@ -10,6 +10,7 @@ import pytest
 from scipy.special import expit
 
 from caltree import Audit, audit
+from caltree._audit.words import headline, subject
 from caltree.metrics import (
     brier_score,
     log_loss,
@@ -38,7 +39,7 @@ def test_a_group_that_is_off_is_named(found):
     [group] = [each for each in found.groups if each.conditions == ["school = none"]]
     assert group.is_off
     assert 0.6 < group.shift < 1.4
-    assert group.low < group.happened < group.high
+    assert group.low < group.observed < group.high
     assert group.same_in_halves
 
 
@@ -72,7 +73,7 @@ def test_calibrated_scores_are_let_alone():
     table, labels, scores, _ = make_rows(2000, seed=5)
     calm = audit(table, labels, scores, by="sex")
     assert calm.is_calibrated
-    assert "Nothing speaks against the scores" in str(calm)
+    assert "No miscalibration was found" in str(calm)
 
 
 def test_regions_do_not_depend_on_the_rows_they_are_tested_on():
@@ -93,21 +94,21 @@ def test_rows_of_weight_0_are_left_out():
     plain = audit(table, labels, scores)
     assert weighted.n_rows == 1500
     assert weighted.p_value == pytest.approx(plain.p_value)
-    assert weighted.groups[0].said == pytest.approx(plain.groups[0].said)
+    assert weighted.groups[0].predicted == pytest.approx(plain.groups[0].predicted)
 
 
 def test_a_single_column_of_another_class_is_told_as_such():
     table, labels, scores, _ = make_rows(1500, shift=1.0)
     found = audit(table, labels, 1.0 - scores, pos_label="no")
     assert found.event == "no"
-    assert found.groups[0].said == pytest.approx(1.0 - scores.mean())
+    assert found.groups[0].predicted == pytest.approx(1.0 - scores.mean())
 
 
 def test_log_odds_are_taken_as_such():
     table, labels, scores, _ = make_rows(1500, shift=1.0)
     odds = np.log(scores / (1.0 - scores))
     one, other = audit(table, labels, scores), audit(table, labels, odds, score_type="logit")
-    assert other.groups[0].said == pytest.approx(one.groups[0].said)
+    assert other.groups[0].predicted == pytest.approx(one.groups[0].predicted)
 
 
 def test_several_classes():
@@ -165,6 +166,11 @@ def test_the_page_escapes_names():
     page = audit(table, labels, scores, by="school").to_html()
     assert "<script>" not in page
     assert "&lt;script&gt;" in page
+
+
+def test_in_a_shell_it_is_one_line(found):
+    assert repr(found) == f"<Audit of {subject(found)}: {headline(found)}>"
+    assert "\n" not in repr(found)
 
 
 def test_the_result_is_shown_in_a_notebook_and_saved(found, tmp_path):

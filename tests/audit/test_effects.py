@@ -10,7 +10,7 @@ from caltree._audit.effects import effect_of, tail_probability
 from caltree._audit.rows import check_rows
 
 
-def rows_of(said, happened, **given):
+def rows_of(predicted, observed, **given):
     defaults = {
         "sample_weight": None,
         "groups": None,
@@ -19,65 +19,69 @@ def rows_of(said, happened, **given):
         "categorical_features": None,
         "drop_identifiers": False,
     }
-    X = np.zeros((len(said), 1))
-    return check_rows(X, happened, said, **{**defaults, **given})
+    X = np.zeros((len(predicted), 1))
+    return check_rows(X, observed, predicted, **{**defaults, **given})
 
 
 @pytest.mark.parametrize(("n_rows", "low", "high"), [(60, 0.02, 0.3), (400, 0.001, 0.03)])
 @pytest.mark.parametrize("deviations", [-2.0, -1.0, 1.0, 2.0, 4.0])
 def test_the_tail_is_that_of_the_exact_distribution(n_rows, low, high, deviations):
-    said = np.random.default_rng(0).uniform(low, high, n_rows)
-    exact, mean = poisson_binom(said), said.sum()
-    count = max(0, round(mean + deviations * np.sqrt(said @ (1 - said))))
+    predicted = np.random.default_rng(0).uniform(low, high, n_rows)
+    exact, mean = poisson_binom(predicted), predicted.sum()
+    count = max(0, round(mean + deviations * np.sqrt(predicted @ (1 - predicted))))
     half = 0.5 * exact.pmf(count)
     tail = exact.sf(count) + half if count > mean else exact.cdf(count) - half
-    assert tail_probability(said, np.ones(n_rows), count - mean) == pytest.approx(2 * tail, rel=0.2)
+    assert tail_probability(predicted, np.ones(n_rows), count - mean) == pytest.approx(
+        2 * tail, rel=0.2
+    )
 
 
 def test_all_labels_alike_have_the_probability_of_a_product():
-    said = np.full(50, 0.1)
-    found = tail_probability(said, np.ones(50), -5.0)
+    predicted = np.full(50, 0.1)
+    found = tail_probability(predicted, np.ones(50), -5.0)
     assert found == pytest.approx(0.9**50)
 
 
 def test_a_shift_makes_what_was_said_what_happened():
     random = np.random.default_rng(1)
-    said = random.uniform(0.1, 0.6, 500)
-    happened = random.random(500) < expit(logit(said) + 0.7)
-    rows = rows_of(said, happened)
+    predicted = random.uniform(0.1, 0.6, 500)
+    observed = random.random(500) < expit(logit(predicted) + 0.7)
+    rows = rows_of(predicted, observed)
     found = effect_of(rows, 1, np.ones(500, dtype=bool))
-    assert expit(logit(said) + found.shift).mean() == pytest.approx(happened.mean(), abs=1e-6)
+    assert expit(logit(predicted) + found.shift).mean() == pytest.approx(observed.mean(), abs=1e-6)
     for end, side in ((found.shift_low, -1), (found.shift_high, 1)):
-        there = expit(logit(said) + end)
-        distance = (there.sum() - happened.sum()) / np.sqrt(there @ (1 - there))
+        there = expit(logit(predicted) + end)
+        distance = (there.sum() - observed.sum()) / np.sqrt(there @ (1 - there))
         assert distance == pytest.approx(side * 1.959964, abs=1e-4)
 
 
 def test_a_shift_without_any_event_is_infinite():
-    said = np.full(200, 0.2)
-    happened = np.arange(200) < 50
-    found = effect_of(rows_of(said, happened), 1, np.arange(200) >= 50)
+    predicted = np.full(200, 0.2)
+    observed = np.arange(200) < 50
+    found = effect_of(rows_of(predicted, observed), 1, np.arange(200) >= 50)
     assert found.shift == -np.inf
-    assert found.happened == 0.0
+    assert found.observed == 0.0
 
 
 def test_few_rows_and_few_events_are_not_tested():
-    said = np.full(400, 0.3)
-    happened = np.arange(400) % 3 == 0
-    rows = rows_of(said, happened)
+    predicted = np.full(400, 0.3)
+    observed = np.arange(400) % 3 == 0
+    rows = rows_of(predicted, observed)
     assert effect_of(rows, 1, np.arange(400) < 49).p_value is None
     assert effect_of(rows, 1, np.arange(400) < 50).p_value is not None
-    rare = rows_of(np.full(400, 0.001), happened)
+    rare = rows_of(np.full(400, 0.001), observed)
     assert effect_of(rare, 1, np.ones(400, dtype=bool)).p_value is None
 
 
 def test_equal_weights_change_nothing():
     random = np.random.default_rng(2)
-    said = random.uniform(0.1, 0.9, 300)
-    happened = random.random(300) < said
+    predicted = random.uniform(0.1, 0.9, 300)
+    observed = random.random(300) < predicted
     everything = np.ones(300, dtype=bool)
-    plain = effect_of(rows_of(said, happened), 1, everything)
-    weighted = effect_of(rows_of(said, happened, sample_weight=np.full(300, 7.0)), 1, everything)
+    plain = effect_of(rows_of(predicted, observed), 1, everything)
+    weighted = effect_of(
+        rows_of(predicted, observed, sample_weight=np.full(300, 7.0)), 1, everything
+    )
     for name in ("low", "high", "shift_low", "shift_high"):
         assert getattr(weighted, name) == pytest.approx(getattr(plain, name), abs=1e-5)
     assert weighted.p_value == pytest.approx(plain.p_value, rel=1e-3)
@@ -85,13 +89,13 @@ def test_equal_weights_change_nothing():
 
 def test_rows_said_twice_by_one_group_are_one_observation():
     random = np.random.default_rng(3)
-    said = random.uniform(0.2, 0.8, 300)
-    happened = random.random(300) < said + 0.03
+    predicted = random.uniform(0.2, 0.8, 300)
+    observed = random.random(300) < predicted + 0.03
     twice, group = np.repeat(np.arange(300), 2), np.repeat(np.arange(300), 2)
     everything = np.ones(600, dtype=bool)
-    naive = effect_of(rows_of(said[twice], happened[twice]), 1, everything)
-    honest = effect_of(rows_of(said[twice], happened[twice], groups=group), 1, everything)
-    once = effect_of(rows_of(said, happened), 1, everything[:300])
+    naive = effect_of(rows_of(predicted[twice], observed[twice]), 1, everything)
+    honest = effect_of(rows_of(predicted[twice], observed[twice], groups=group), 1, everything)
+    once = effect_of(rows_of(predicted, observed), 1, everything[:300])
     assert naive.p_value < honest.p_value
     assert honest.p_value == pytest.approx(once.p_value, rel=0.5)
 

@@ -19,18 +19,14 @@ from caltree import (
     IdentityCalibrator,
     IsotonicScaling,
     PlattScaling,
-    SmoothIsotonicScaling,
-    TemperatureScaling,
 )
 
 SMALL = {"max_iter": 5, "min_samples_leaf": 5}
 MODELS = [
     CalibratedClassifier(LogisticRegression(), CalibrationTree(), cv=2),
     CalibratedClassifier(LogisticRegression(), PlattScaling(), cv=3),
-    CalibratedClassifier(LogisticRegression(), TemperatureScaling()),
     CalibratedClassifier(LogisticRegression(), BetaScaling()),
     CalibratedClassifier(GaussianNB(), IsotonicScaling()),
-    CalibratedClassifier(GaussianNB(), SmoothIsotonicScaling()),
     CalibratedClassifier(ExtraTreesClassifier(3, random_state=0), cv=2),
     CalibratedClassifier(GaussianNB(), "platt", cv=2, ensemble=True),
     CalibratedClassifier(LinearSVC(), IdentityCalibrator()),

@@ -39,6 +39,13 @@ def run(tmp_path, monkeypatch):
 
 
 @pytest.fixture
+def quick(comparison, monkeypatch):
+    """The comparison is there already, and the report is a word."""
+    monkeypatch.setattr(demo, "compare", lambda: comparison)
+    monkeypatch.setattr(demo, "make_report", lambda _: b"report")
+
+
+@pytest.fixture
 def no_work(monkeypatch):
     """Fail if the calibrators are trained at all."""
 
@@ -147,8 +154,8 @@ def test_no_files_need_no_matplotlib_and_write_nothing(run, comparison, monkeypa
 @pytest.mark.parametrize(
     ("name", "start"), [("a.PNG", PNG), ("b.svg", b"<?xml"), ("c.pdf", b"%PDF")]
 )
-def test_the_ending_says_what_kind_of_picture(run, comparison, monkeypatch, tmp_path, name, start):
-    monkeypatch.setattr(demo, "compare", lambda: comparison)
+@pytest.mark.usefixtures("quick")
+def test_the_ending_says_what_kind_of_picture(run, tmp_path, name, start):
     Path(name).write_bytes(b"an older picture")
     result = run("demo", "--plot", name)
     assert result.exit_code == 0
@@ -207,9 +214,8 @@ def test_a_folder_that_is_read_only_is_known_before_the_work(run, tmp_path):
     )
 
 
-def test_a_picture_that_fails_leaves_the_older_one(run, comparison, monkeypatch, tmp_path):
-    monkeypatch.setattr(demo, "compare", lambda: comparison)
-
+@pytest.mark.usefixtures("quick")
+def test_a_picture_that_fails_leaves_the_older_one(run, monkeypatch, tmp_path):
     def replace(*_):
         raise OSError(28, "No space left on device")
 
@@ -250,8 +256,8 @@ def test_main_hides_no_other_missing_module(monkeypatch):
         cli.main()
 
 
-def test_the_table_is_one_for_the_other_commands(run, comparison, monkeypatch):
-    monkeypatch.setattr(demo, "compare", lambda: comparison)
+@pytest.mark.usefixtures("quick")
+def test_the_table_is_one_for_the_other_commands(run, comparison):
     assert run("demo").exit_code == 0
     fitted = run("fit", "caltree-demo.csv", "--label", "defaulted", "--scores", "p_yes",
                  "--calibrator", "platt", "--out", "model.json")  # fmt: skip

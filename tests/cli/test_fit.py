@@ -295,8 +295,16 @@ def repeated(visits):
     return pd.concat([some] * 10, ignore_index=True)
 
 
-@pytest.mark.parametrize("ending", ["csv", "parquet"])
-@pytest.mark.parametrize("kind", ["tree", "forest", "boosting", "ensemble"])
+@pytest.mark.parametrize(
+    ("kind", "ending"),
+    [
+        ("tree", "csv"),
+        ("tree", "parquet"),
+        ("forest", "csv"),
+        ("boosting", "parquet"),
+        ("ensemble", "csv"),
+    ],
+)
 def test_rows_of_a_group_stay_together(run, visits, kind, ending):
     write(repeated(visits), f"scored.{ending}")
     given = ["--label", "y", "--scores", "p_yes", "--calibrator", kind]

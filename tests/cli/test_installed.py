@@ -49,15 +49,16 @@ def test_errors_are_one_line_and_a_code(tmp_path):
 
 @pytest.mark.usefixtures("new")
 @pytest.mark.parametrize("out", ["o.parquet", "o.csv", "o.arrow", "o.csv.gz"])
-def test_a_full_disk_leaves_no_trace(tmp_path, model, out):
-    def limit():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (LIMIT, LIMIT))
-
+def test_a_full_disk_leaves_no_trace(run, tmp_path, model, out):
     (tmp_path / out).write_bytes(b"precious")
-    arguments = ["apply", model, "new.csv", "--out", out]
-    done = run_installed(*arguments, folder=tmp_path, preexec_fn=limit)
-    assert done.returncode == 1
-    [line] = done.stderr.decode().splitlines()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (LIMIT, before[1]))
+    try:
+        done = run("apply", model, "new.csv", "--out", out)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert done.exit_code == 1
+    [line] = done.stderr.splitlines()
     assert line.startswith(f"caltree: error: cannot write {out}: File too large; raise the limit")
     assert (tmp_path / out).read_bytes() == b"precious"
     assert sorted(os.listdir(tmp_path)) == sorted(["model.json", "new.csv", out])

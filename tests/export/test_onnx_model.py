@@ -168,7 +168,7 @@ def test_what_is_not_fitted_or_not_ours():
         CalibrationTree().to_onnx()
     with pytest.raises(NotFittedError):
         to_onnx(IsotonicScaling())
-    with pytest.raises(TypeError, match="Told cannot be written as ONNX; the calibrators of"):
+    with pytest.raises(TypeError, match=r"Told cannot be written .*register_converter\(\)"):
         to_onnx(Told())
 
 

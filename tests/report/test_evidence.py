@@ -39,6 +39,14 @@ def test_the_page_of_the_same_evidence_is_the_same(made, scene):
     assert made(scene).to_html() == made(scene).to_html()
 
 
+def test_in_a_shell_it_is_one_line_and_printed_it_is_its_verdict(made):
+    report = made("loans")
+    heading, verdict, *sentences = str(report).splitlines()
+    assert repr(report) == f"<Report on {heading.split(', ')[-1]}: {verdict}>"
+    assert verdict.startswith("Better probabilities") and verdict in report.to_html()
+    assert sentences[0].startswith("Log loss falls from ")
+
+
 def test_in_a_notebook_it_is_a_table(made):
     shown = made("loans")._repr_html_()
     assert shown.startswith('<div class="caltree-audit">')
@@ -170,7 +178,7 @@ def margins_report():
 
 
 def test_margins_are_said_to_be_no_probabilities():
-    assert "no probabilities" in margins_report().to_html()
+    assert "not probabilities" in margins_report().to_html()
 
 
 # The names of candidates

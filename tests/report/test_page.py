@@ -197,7 +197,7 @@ def test_any_attribute_can_be_looked_at(look, made):
         assert lines.locator("th").all_inner_texts() == [x["words"] for x in attribute["lines"]]
         first = attribute["lines"][0]
         assert f"{first['rows']:,}" in lines.first.inner_text()
-        assert f"{100 * first['said']:.0f}\xa0%" in lines.first.inner_text()
+        assert f"{100 * first['predicted']:.0f}\xa0%" in lines.first.inner_text()
         assert lines.locator("svg").count() == len(attribute["lines"])
     assert page.complaints == []
 

@@ -33,10 +33,10 @@ def test_groups_have_their_own_rows(made):
     found = group_of(data, "contract = student")
     assert found["rows"] == rows.sum()
     assert found["share"] == pytest.approx(rows.mean())
-    assert found["said"] == pytest.approx(scores[rows].mean())
-    assert found["happened"] == pytest.approx((y[rows] == "yes").mean())
+    assert found["predicted"] == pytest.approx(scores[rows].mean())
+    assert found["observed"] == pytest.approx((y[rows] == "yes").mean())
     assert found["calibrated"] == pytest.approx(after[rows].mean())
-    assert found["low"] < found["happened"] < found["high"]
+    assert found["low"] < found["observed"] < found["high"]
     assert [test["verdict"] for test in found["tests"].values()] == [
         "too high",
         "may be chance",
@@ -157,8 +157,8 @@ def test_the_probability_is_that_of_the_event(positive):
     assert (curve["class"], curve["frequency"]) == (positive, (labels == positive).mean())
     students = group_of(made.data, "contract = student")
     rows = (fresh["contract"] == "student").to_numpy()
-    assert students["said"] == pytest.approx(fresh_scores[rows].mean())
-    assert students["happened"] == pytest.approx((labels[rows] == positive).mean())
+    assert students["predicted"] == pytest.approx(fresh_scores[rows].mean())
+    assert students["observed"] == pytest.approx((labels[rows] == positive).mean())
 
 
 # Regions
@@ -189,7 +189,9 @@ def test_places_that_calibration_made_worse_are_named(made):
     data = made("worse").data
     worse = group_of(data, "contract = permanent")
     assert worse["tests"]["change"]["verdict"] == "worse"
-    assert abs(worse["calibrated"] - worse["happened"]) > abs(worse["said"] - worse["happened"])
+    assert abs(worse["calibrated"] - worse["observed"]) > abs(
+        worse["predicted"] - worse["observed"]
+    )
     banner = made("worse").to_html().split('id="worse"')[1].split("</section>")[0]
     assert "contract = permanent" in banner
     assert 'id="worse"' not in made("forest").to_html()
@@ -247,10 +249,10 @@ def test_values_and_tenths_of_attributes(made):
         assert sum(line["rows"] for line in each) == len(y)
     missing, line = frame["income"].isna().to_numpy(), lines["income"][-1]
     assert line["rows"] == missing.sum()
-    assert line["said"] == pytest.approx(scores[missing].mean(), abs=1e-4)
-    assert line["happened"] == pytest.approx((y[missing] == "yes").mean(), abs=1e-4)
+    assert line["predicted"] == pytest.approx(scores[missing].mean(), abs=1e-4)
+    assert line["observed"] == pytest.approx((y[missing] == "yes").mean(), abs=1e-4)
     assert line["calibrated"] == pytest.approx(after[missing].mean(), abs=1e-4)
-    assert line["low"] < line["happened"] < line["high"]
+    assert line["low"] < line["observed"] < line["high"]
 
 
 def test_rare_values_are_put_together():
@@ -278,16 +280,16 @@ def test_nodes_have_their_own_rows(made):
     for node in leaves:
         rows = leaf == int(node["id"].removeprefix("node-"))
         assert node["rows"] == rows.sum()
-        if node["said"] is not None:
-            assert node["said"] == pytest.approx(scores[rows].mean())
-            assert node["happened"] == pytest.approx((y[rows] == "yes").mean())
+        if node["predicted"] is not None:
+            assert node["predicted"] == pytest.approx(scores[rows].mean())
+            assert node["observed"] == pytest.approx((y[rows] == "yes").mean())
 
 
 def test_nothing_is_said_of_nodes_of_few_rows(made):
     nodes = made("many_leaves").data["tree"]["nodes"]
     for node in nodes:
-        assert (node["said"] is None) == (node["rows"] < 50 or node["share"] < 0.01)
-    assert any(node["said"] is None for node in nodes)
+        assert (node["predicted"] is None) == (node["rows"] < 50 or node["share"] < 0.01)
+    assert any(node["predicted"] is None for node in nodes)
     assert "rows: too few to judge" in made("many_leaves").to_html()
 
 

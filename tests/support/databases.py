@@ -1,7 +1,6 @@
 """Databases to run SQL in: those of this process, and a PostgreSQL server of our own."""
 
 import os
-import pwd
 import shutil
 import sqlite3
 import subprocess
@@ -109,6 +108,8 @@ def postgresql_server():
     data = folder / "data"
     try:
         if user is not None:
+            import pwd  # there are users, so that this is not Windows
+
             shutil.chown(folder, user, pwd.getpwnam(user).pw_gid)
         initialise = [binaries / "initdb", "-D", data, "-U", "caltree", "-A", "trust"]
         _run([*initialise, "-E", "UTF8", "--locale=C", "--no-sync"], user)
@@ -138,8 +139,10 @@ def _run(command, user):
 
 def _ordinary_user():
     """Whom PostgreSQL can run as, or None for whoever we are: it refuses to be root."""
-    if os.geteuid() != 0:
+    if os.name != "posix" or os.geteuid() != 0:
         return None
+    import pwd
+
     known = {entry.pw_name for entry in pwd.getpwall()}
     return "postgres" if "postgres" in known else "nobody"
 

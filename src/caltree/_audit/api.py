@@ -51,7 +51,7 @@ def audit(
     y : array-like of shape (n,)
         The labels.
     scores : array-like of shape (n,), (n, 1) or (n, m)
-        What the classifier said: probabilities or log-odds, one column per class, or one of two.
+        Scores of the classifier: probabilities or log-odds, one column per class, or one of two.
     by : str, or list of names or indices, optional
         Columns of `X` whose groups are to be tested, such as ``["sex", "education"]``. Numbers are
         divided into five parts.
@@ -124,7 +124,7 @@ def audit(
     >>> found.p_value < 0.001
     True
     >>> for group in found.groups:
-    ...     print(group.name, round(group.said, 2), round(group.happened, 2), group.is_off)
+    ...     print(group.name, round(group.predicted, 2), round(group.observed, 2), group.is_off)
     all rows 0.49 0.42 True
     x0 = 0 0.48 0.5 False
     x0 = 1 0.5 0.5 False
@@ -235,7 +235,7 @@ def _without_twins(regions: Sequence[Finding]) -> list[Finding]:
 
 
 def _multicalibration_error(rows: Rows) -> MulticalibrationError:
-    cases = [(rows.labels == channel, rows.said(channel)) for channel in rows.channels]
+    cases = [(rows.labels == channel, rows.predicted(channel)) for channel in rows.channels]
     weights = rows.row_weights
     return worst_segment(rows.attributes, rows.matrix, cases, weights, SegmentLimits())
 

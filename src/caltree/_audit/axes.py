@@ -77,7 +77,7 @@ def score_axis(rows: Rows, channel: int) -> Axis:
     """The axis of the score of a class."""
     own = rows.score_name
     name = own if rows.event is not None else f"{own} of {rows.classes[channel]}"
-    return _of_numbers(Attribute(name, None), rows.said(channel))
+    return _of_numbers(Attribute(name, None), rows.predicted(channel))
 
 
 def _of_numbers(attribute: Attribute, values: Floats) -> Axis:

@@ -1,4 +1,4 @@
-"""What was said and what happened in some rows, with intervals and a p-value."""
+"""Predicted probability and observed frequency of some rows, with intervals and a p-value."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _NEWTON_STEPS = 50
 
 @dataclass(frozen=True)
 class Frequency:
-    """The mean probability that was said in some rows, and how often it happened."""
+    """The mean predicted probability of some rows, and the observed frequency."""
 
     n_rows: int
     share: float
     """Of the weight of all rows."""
-    said: float
-    happened: float
+    predicted: float
+    observed: float
     low: float
     """The interval of what happens, by Wilson."""
     high: float
@@ -38,7 +38,7 @@ class Frequency:
 
 @dataclass(frozen=True)
 class Effect(Frequency):
-    """The probability that was said in some rows, what happened, and a test of both."""
+    """The mean predicted probability of some rows, the observed frequency, and a test of both."""
 
     shift: float
     """In log-odds, what has to be added to the scores; infinite where all or no rows have it."""
@@ -49,11 +49,11 @@ class Effect(Frequency):
 
 
 def frequency_of(rows: Rows, channel: int, inside: Mask) -> Frequency:
-    """What was said of a class and what happened, in some of the rows."""
+    """The predicted probability of a class and its observed frequency, in some of the rows."""
     weights = rows.row_weights[inside]
-    said, happened = rows.said(channel)[inside], rows.happened(channel)[inside]
+    predicted, observed = rows.predicted(channel)[inside], rows.observed(channel)[inside]
     total = float(weights.sum())
-    frequency = float(np.clip(weights @ happened / total, 0.0, 1.0))
+    frequency = float(np.clip(weights @ observed / total, 0.0, 1.0))
     # Rows of unequal weights tell as much as so many of equal ones.
     worth = total**2 / float(weights @ weights)
     inflation = _inflation(rows, channel, inside)
@@ -61,15 +61,15 @@ def frequency_of(rows: Rows, channel: int, inside: Mask) -> Frequency:
     return Frequency(
         n_rows=int(np.count_nonzero(inside)),
         share=total / float(rows.row_weights.sum()),
-        said=float(weights @ said / total),
-        happened=frequency,
+        predicted=float(weights @ predicted / total),
+        observed=frequency,
         low=float(low),
         high=float(high),
     )
 
 
 def effect_of(rows: Rows, channel: int, inside: Mask) -> Effect:
-    """Compare what was said of a class with what happened, in some of the rows."""
+    """Compare the predicted probability of a class with its observed frequency, in some rows."""
     shift, low, high = _shift(rows, channel, inside, _inflation(rows, channel, inside))
     p_value = p_value_of(rows, channel, inside)
     return Effect(
@@ -90,9 +90,9 @@ def _inflation(rows: Rows, channel: int, inside: Mask) -> float:
 
 
 def p_value_of(rows: Rows, channel: int, inside: Mask) -> float | None:
-    """P-value of the claim that what was said is right; None if there are too few rows."""
-    weights, said = rows.row_weights[inside], rows.said(channel)[inside]
-    if len(said) < FEWEST_ROWS or said @ (1.0 - said) < LEAST_VARIANCE:
+    """P-value of the claim that the predictions are right; None if there are too few rows."""
+    weights, predicted = rows.row_weights[inside], rows.predicted(channel)[inside]
+    if len(predicted) < FEWEST_ROWS or predicted @ (1.0 - predicted) < LEAST_VARIANCE:
         return None
     own = residuals(rows, channel)[inside]
     if rows.groups is not None:
@@ -102,27 +102,27 @@ def p_value_of(rows: Rows, channel: int, inside: Mask) -> float | None:
         if n_groups < 10 or error == 0.0:
             return None
         return 2.0 * float(stdtr(n_groups - 1, -abs(float(own.sum())) / error))
-    return tail_probability(said, weights, float(own.sum()))
+    return tail_probability(predicted, weights, float(own.sum()))
 
 
-def tail_probability(said: Floats, weights: Floats, excess: float) -> float:
+def tail_probability(predicted: Floats, weights: Floats, excess: float) -> float:
     """Two-sided p-value of a weighted sum of labels that exceeds its mean by so much.
 
     It is that of Lugannani and Rice's saddlepoint approximation, which is good far out in the
     tails, of rare events, too; where sums are whole numbers it is about the mid-p-value.
     """
-    variance = float(weights**2 @ (said * (1.0 - said)))
+    variance = float(weights**2 @ (predicted * (1.0 - predicted)))
     if abs(excess) < 0.05 * math.sqrt(variance):
         return 2.0 * float(ndtr(-abs(excess) / math.sqrt(variance)))
-    farthest = float(weights @ (said if excess < 0.0 else 1.0 - said))
+    farthest = float(weights @ (predicted if excess < 0.0 else 1.0 - predicted))
     if abs(excess) >= farthest * (1.0 - 1e-9):
         # All labels are the same: their probability is a product.
-        other = np.log1p(-said) if excess < 0.0 else np.log(said)
+        other = np.log1p(-predicted) if excess < 0.0 else np.log(predicted)
         return min(1.0, float(np.exp(other.sum())))
-    tilt = _tilt(said, weights, excess)
-    tilted = expit(np.log(said) - np.log1p(-said) + tilt * weights)
-    cumulant = float(np.sum(np.logaddexp(np.log1p(-said), np.log(said) + tilt * weights)))
-    mean = float(weights @ said)
+    tilt = _tilt(predicted, weights, excess)
+    tilted = expit(np.log(predicted) - np.log1p(-predicted) + tilt * weights)
+    cumulant = float(np.sum(np.logaddexp(np.log1p(-predicted), np.log(predicted) + tilt * weights)))
+    mean = float(weights @ predicted)
     signed_root = math.copysign(
         math.sqrt(max(2.0 * (tilt * (mean + excess) - cumulant), 0.0)), tilt
     )
@@ -135,10 +135,10 @@ def tail_probability(said: Floats, weights: Floats, excess: float) -> float:
     return float(np.clip(2.0 * tail, 0.0, 1.0))
 
 
-def _tilt(said: Floats, weights: Floats, excess: float) -> float:
+def _tilt(predicted: Floats, weights: Floats, excess: float) -> float:
     """The shift of log-odds, times the weights, at which the mean is as far off as the sum."""
-    odds = np.log(said) - np.log1p(-said)
-    target = float(weights @ said) + excess
+    odds = np.log(predicted) - np.log1p(-predicted)
+    target = float(weights @ predicted) + excess
     tilt, low, high = 0.0, -_LARGEST_SHIFT * 10, _LARGEST_SHIFT * 10
     for _ in range(_NEWTON_STEPS):
         now = expit(odds + tilt * weights)
@@ -153,12 +153,12 @@ def _tilt(said: Floats, weights: Floats, excess: float) -> float:
 
 
 def _shift(rows: Rows, channel: int, inside: Mask, inflation: float) -> tuple[float, float, float]:
-    """The shift of log-odds that makes what was said what happened, and its interval.
+    """The shift of log-odds that turns predicted into observed, and its interval.
 
     The interval has the shifts that a score test does not reject.
     """
     weights, odds = rows.row_weights[inside], rows.log_odds(channel)[inside]
-    target = float(weights @ rows.happened(channel)[inside])
+    target = float(weights @ rows.observed(channel)[inside])
     reach = float(ndtri(0.5 + CONFIDENCE / 2.0)) * math.sqrt(max(inflation, 1.0))
 
     def solve(side: float) -> float:

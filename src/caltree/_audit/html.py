@@ -21,7 +21,6 @@ text-align: left; white-space: normal; }
 .caltree-audit .off { color: #b3261e; font-weight: 600; }
 .caltree-audit .soft { opacity: 0.75; font-size: 0.9em; }
 """
-_HEAD = ("", "rows", "said", "happened", "shift of log-odds", "adjusted", "halves", "scores")
 
 
 def to_page(audit: Audit) -> str:
@@ -75,14 +74,14 @@ def _parts(audit: Audit, name: str) -> str:
 
 def _table(audit: Audit, findings: Sequence[Finding]) -> str:
     several = audit.event is None
-    head = "".join(f"<th>{escape(each)}</th>" for each in _HEAD)
+    head = "".join(f"<th>{escape(each)}</th>" for each in words.COLUMNS)
     rows = [
         table_row(
             [
                 f"{each.label}: {each.name}" if several else each.name,
                 format_count(each.n_rows),
-                percent(each.said),
-                words.happened_text(each),
+                percent(each.predicted),
+                words.observed_text(each),
                 words.shift_text(each),
                 words.p_text(each.adjusted_p_value),
                 words.halves_text(each),

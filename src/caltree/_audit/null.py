@@ -22,8 +22,8 @@ class Null(Protocol):
 
 
 def residuals(rows: Rows, channel: int) -> Floats:
-    """What happened less what was said, times the weights."""
-    return np.asarray(rows.row_weights * (rows.happened(channel) - rows.said(channel)))
+    """Observed less predicted, times the weights."""
+    return np.asarray(rows.row_weights * (rows.observed(channel) - rows.predicted(channel)))
 
 
 def variances(rows: Rows, channel: int) -> Floats:
@@ -31,8 +31,8 @@ def variances(rows: Rows, channel: int) -> Floats:
 
     A row is one observation, whatever its weight: so they hold for weights of any meaning.
     """
-    said = rows.said(channel)
-    return np.asarray(rows.row_weights**2 * said * (1.0 - said))
+    predicted = rows.predicted(channel)
+    return np.asarray(rows.row_weights**2 * predicted * (1.0 - predicted))
 
 
 def make_null(rows: Rows, n_simulations: int, random: np.random.Generator, *, few: bool) -> Null:
@@ -58,9 +58,9 @@ class DrawnLabels:
 
     def residuals(self, channel: int) -> Residuals:
         """Return the residuals of a class."""
-        said, weights = self._rows.said(channel), self._rows.row_weights
+        predicted, weights = self._rows.predicted(channel), self._rows.row_weights
         found: Residuals = (self._labels == channel).astype(np.float32)
-        found -= said[:, np.newaxis].astype(np.float32)
+        found -= predicted[:, np.newaxis].astype(np.float32)
         found *= weights[:, np.newaxis].astype(np.float32)
         return found
 
@@ -78,8 +78,8 @@ class NormalResiduals:
 
     def residuals(self, channel: int) -> Residuals:
         """Return the residuals of a class."""
-        said = self._rows.probabilities[:, [channel]].astype(np.float32)
-        found = self._own(channel) - said * self._common
+        predicted = self._rows.probabilities[:, [channel]].astype(np.float32)
+        found = self._own(channel) - predicted * self._common
         return np.asarray(found * self._rows.row_weights[:, np.newaxis].astype(np.float32))
 
     def _own(self, channel: int) -> Residuals:

@@ -1,4 +1,4 @@
-"""The loss in three parts: what a curve puts right, what regions put right, and what is left."""
+"""The loss in three parts: what a curve corrects, what regions correct, and the rest."""
 
 from __future__ import annotations
 

@@ -181,7 +181,7 @@ def _put_right(rows: Rows, channel: int, inside: Mask) -> Rows:
     """The rows with the log-odds of a class shifted in a region, as its labels ask for."""
     shift = float(np.clip(effect_of(rows, channel, inside).shift, -_LARGEST_STEP, _LARGEST_STEP))
     probabilities: Floats = rows.probabilities.copy()
-    before = rows.said(channel)[inside]
+    before = rows.predicted(channel)[inside]
     after = expit(logit(before) + shift)
     others = np.arange(probabilities.shape[1]) != channel
     scale = (1.0 - after) / (1.0 - before)

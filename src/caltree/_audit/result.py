@@ -17,7 +17,7 @@ SCHEMA = "urn:caltree:audit:1"
 
 @dataclass(frozen=True)
 class Finding(Effect):
-    """What was said and what happened in a group or a region.
+    """Predicted probability and observed frequency of a group or a region.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Finding(Effect):
         The number of rows; of a region, of those that it was tested on.
     share : float
         Their share of the weight.
-    said, happened : float
+    predicted, observed : float
         The mean probability, and the frequency of the class.
     low, high : float
         The interval of the frequency, by Wilson.
@@ -84,7 +84,7 @@ class Finding(Effect):
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Audit:
     """Whether scores are calibrated, overall and for whom.
 
@@ -115,7 +115,8 @@ class Audit:
         The number of tests of groups and regions that p-values are adjusted for. A region that
         both halves of the rows suggest is tested twice, and listed once.
     alpha : float
-        The level of claims: at most this share of calibrated scores are said to be off somewhere.
+        The level of claims. With Holm's method, at most this share of audits of calibrated scores
+        claim anything.
     adjustment : str
         How p-values of groups and regions are adjusted.
     weighted, grouped : bool
@@ -173,6 +174,11 @@ class Audit:
         from .._fitted.files import write_atomically
 
         write_atomically(Path(path), self.to_html().encode("utf-8"))
+
+    def __repr__(self) -> str:
+        from .words import headline, subject
+
+        return f"<Audit of {subject(self)}: {headline(self)}>"
 
     def __str__(self) -> str:
         return self.to_text()

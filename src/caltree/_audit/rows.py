@@ -54,18 +54,18 @@ class Rows:
         """The weight of every row, 1 where none was given."""
         return np.ones(len(self)) if self.weights is None else self.weights
 
-    def happened(self, channel: int) -> Floats:
+    def observed(self, channel: int) -> Floats:
         """Return 1 in the rows of a class, and 0 in others."""
         return np.asarray(self.labels == channel, dtype=np.float64)
 
-    def said(self, channel: int) -> Floats:
+    def predicted(self, channel: int) -> Floats:
         """The probability of a class, away from 0 and 1, where no residual has a variance."""
         found = self.probabilities[:, channel]
         return np.clip(found, SMALLEST_PROBABILITY, 1.0 - SMALLEST_PROBABILITY)
 
     def log_odds(self, channel: int) -> Floats:
         """The log-odds of a class."""
-        return np.asarray(logit(self.said(channel)))
+        return np.asarray(logit(self.predicted(channel)))
 
     def take(self, rows: npt.NDArray[np.intp]) -> Rows:
         """Some of the rows."""

@@ -40,13 +40,12 @@ def _regions(audit: Audit) -> list[str]:
 
 def _table(audit: Audit, findings: Sequence[Finding]) -> list[str]:
     several = audit.event is None
-    head = ["", "rows", "said", "happened", "shift of log-odds", "adjusted", "halves", "scores"]
     rows = [
         [
             _cut(f"{each.label}: {each.name}" if several else each.name),
             format_count(each.n_rows),
-            percent(each.said),
-            words.happened_text(each),
+            percent(each.predicted),
+            words.observed_text(each),
             words.shift_text(each),
             words.p_text(each.adjusted_p_value),
             words.halves_text(each),
@@ -54,8 +53,8 @@ def _table(audit: Audit, findings: Sequence[Finding]) -> list[str]:
         ]
         for each in findings
     ]
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    return ["  " + _line(row, widths) for row in (head, *rows)]
+    widths = [max(map(len, column)) for column in zip(words.COLUMNS, *rows, strict=True)]
+    return ["  " + _line(row, widths) for row in (words.COLUMNS, *rows)]
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:

@@ -10,10 +10,12 @@ from .result import Audit, Finding
 
 LOSSES = {"log_loss": "Log loss", "squared_error": "Squared error"}
 PARTS = {
-    "calibration": "what a curve for all rows puts right",
-    "grouping": "what regions put right beyond it",
-    "refinement": "what is left",
+    "calibration": "what a curve for all rows would correct",
+    "grouping": "what regions would correct beyond it",
+    "refinement": "the rest",
 }
+COLUMNS = ("", "rows", "predicted", "observed", "shift of log-odds", "adjusted", "halves", "scores")
+"""The columns of groups and regions."""
 _SMALLEST_SHOWN = 1e-12
 
 
@@ -30,12 +32,14 @@ def headline(audit: Audit) -> str:
     """The answer in one sentence."""
     off = sum(each.is_off for each in [*audit.groups, *audit.regions])
     places = f"{off}{SPACE}group{'s' if off > 1 else ''} or region{'s' if off > 1 else ''}"
-    claims = f"{places} {'is' if off == 1 else 'are'} shown to be off"
+    where = f"in {places}"
     if audit.p_value <= audit.alpha:
-        return f"The scores are not calibrated everywhere{f'; {claims}' if off else ''}."
+        return (
+            f"The scores are not calibrated everywhere{f': they are off {where}' if off else ''}."
+        )
     if off:
-        return f"The test of the whole finds nothing, but {claims}."
-    return "Nothing speaks against the scores: no miscalibration was found."
+        return f"The test of the whole finds no error, but the scores are off {where}."
+    return "No miscalibration was found."
 
 
 def subject(audit: Audit) -> str:
@@ -53,9 +57,10 @@ def whole_sentences(audit: Audit) -> list[str]:
     is_bound = whole.p_value < 1.0 / (1.0 + whole.n_simulations)
     how = f"none of {sets} was as far off" if is_bound else f"by {sets}"
     return [
-        f"Calibrated everywhere: {p_text(whole.p_value)} ({how}).",
-        f"Of it, calibrated over all rows, as one curve would show: {p_text(whole.curve_p_value)}.",
-        f"Of it, calibrated in regions of one or two conditions, {whole.n_regions:,} of them: "
+        f"Test of the whole, that the scores are calibrated everywhere: {p_text(whole.p_value)} "
+        f"({how}).",
+        f"Its part on one curve for all rows: {p_text(whole.curve_p_value)}.",
+        f"Its part on {whole.n_regions:,} regions of one or two conditions: "
         f"{p_text(whole.regions_p_value)}.",
     ]
 
@@ -71,12 +76,12 @@ def verdict_of_parts(parts: LossParts) -> str:
     """What the parts say."""
     helps = [name for name in ("calibration", "grouping") if getattr(parts, name).low > 0.0]
     if not helps:
-        return "Neither a curve nor regions put anything right beyond chance."
+        return "Neither a curve nor regions would correct more than chance."
     if helps == ["calibration"]:
-        return "A curve puts something right; regions add nothing beyond chance."
+        return "A curve would correct something; regions would add no more than chance."
     if helps == ["grouping"]:
-        return "A curve puts nothing right beyond chance, but regions do."
-    return "A curve puts something right, and regions more."
+        return "A curve would correct no more than chance, but regions would."
+    return "A curve would correct something, and regions more."
 
 
 def shift_text(finding: Finding) -> str:
@@ -92,9 +97,9 @@ def _signed(number: float) -> str:
     return f"{number:+.2f}".replace("-", "−")
 
 
-def happened_text(finding: Finding) -> str:
+def observed_text(finding: Finding) -> str:
     """The frequency with its interval."""
-    return f"{percent(finding.happened)} ({percent(finding.low)} to {percent(finding.high)})"
+    return f"{percent(finding.observed)} ({percent(finding.low)} to {percent(finding.high)})"
 
 
 def halves_text(finding: Finding) -> str:
@@ -102,7 +107,7 @@ def halves_text(finding: Finding) -> str:
     if finding.same_in_halves is None:
         return "unknown"
     if finding.same_in_halves:
-        return "same"
+        return "agree"
     assert finding.shifts_in_halves is not None
     return " / ".join(map(_signed, finding.shifts_in_halves))
 
@@ -112,8 +117,8 @@ def verdict_of(finding: Finding) -> str:
     if finding.adjusted_p_value is None:
         return "too few rows"
     if not finding.is_off:
-        return "not shown"
-    return "too low" if finding.happened > finding.said else "too high"
+        return "may be chance"
+    return "too low" if finding.observed > finding.predicted else "too high"
 
 
 def adjusted_text(audit: Audit) -> str:
@@ -121,7 +126,7 @@ def adjusted_text(audit: Audit) -> str:
     method = "Holm" if audit.adjustment == "holm" else "Benjamini and Hochberg"
     return (
         f"P-values are adjusted for all {audit.n_tests} tests of groups and regions ({method}); "
-        f"claims are made at {audit.alpha:g}."
+        f"an error is claimed at {audit.alpha:g} or less."
     )
 
 
@@ -131,8 +136,8 @@ def regions_sentence(audit: Audit) -> str:
     if not tested:
         return "No region was large enough to be tested."
     if not off:
-        return f"None of {tested} that were tested is shown to be off."
-    return f"{off} of {tested} that were tested {'is' if off == 1 else 'are'} shown to be off."
+        return f"The scores are shown to be off in none of {tested} that were tested."
+    return f"The scores are off in {off} of {tested} that were tested."
 
 
 def measures(audit: Audit) -> list[str]:
@@ -140,7 +145,7 @@ def measures(audit: Audit) -> list[str]:
     mce = audit.mce
     return [
         f"Multicalibration error {mce.error:.4f} ({mce.sigmas:.1f} standard deviations of "
-        f"{mce.standard_deviation:.4f}; from {mce.detectable:.4f} on it can be detected), in "
+        f"{mce.standard_deviation:.4f}; errors from {mce.detectable:.4f} on can be detected), in "
         f"{mce.segment}; {p_text(mce.adjusted_p_value)}, adjusted for {mce.n_segments:,} segments.",
         f"Smooth calibration error {audit.smooth_ece:.4f}.",
     ]

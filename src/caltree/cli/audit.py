@@ -17,10 +17,10 @@ from .io.formats import STANDARD
 
 _HELP = f"""Say whether the scores in TABLE are calibrated, overall and for whom.
 
-No model is needed. TABLE should hold rows that the classifier has not seen. The answer is a test of
-the whole, the loss in three parts (what a curve would put right, what regions would put right
-beyond it, and what is left), the groups that --by names, and regions that were found on one half of
-the rows and tested on the other.
+No model is needed. TABLE should hold rows that the classifier has not seen. The answer has
+four parts: a test of the whole; the loss in three parts (what a curve for all rows would correct,
+what regions would correct beyond it, and the rest); the groups that --by names; and regions that
+were found on one half of the rows and tested on the other.
 
 {GUESSES}
 Attributes are all other columns, but for those that look like identifiers.
@@ -47,7 +47,7 @@ Examples:
     "--groups",
     metavar="NAME",
     help="The column that says which rows belong together, such as those of one customer. It is "
-    "no attribute.",
+    "not an attribute.",
 )
 @click.option(
     "--positive",

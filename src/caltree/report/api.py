@@ -12,13 +12,15 @@ from typing import Any
 from .._fitted.files import write_atomically
 from .._fitted.names import printable
 from .._inputs.parameters import check_jobs
+from . import wording
 from .evidence import gather
 from .inputs import Given, check_parts, check_rows
+from .wording_places import count_rows
 
 _TITLE = "Calibration report"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Report:
     """The effect of calibration on the probabilities of some rows.
 
@@ -31,6 +33,13 @@ class Report:
     """
 
     data: dict[str, Any]
+
+    def __repr__(self) -> str:
+        return f"<Report on {count_rows(self.data['rows'])}: {wording.verdict(self.data)}>"
+
+    def __str__(self) -> str:
+        heading = f"{self.data['title']}, {count_rows(self.data['rows'])}"
+        return "\n".join([heading, wording.verdict(self.data), *wording.lead(self.data)])
 
     def to_html(self) -> str:
         """The page: it needs no other file and no network."""
@@ -113,7 +122,7 @@ def report(
     and are these nearer to what happens? The last is a test of the middle between both. P-values
     are adjusted for all of these tests (Holm), and what is not shown at 0.05 may be chance.
 
-    A loss has two parts: what a curve for all rows would put right (calibration), and what is left
+    A loss has two parts: what a curve for all rows would correct (calibration), and what is left
     then (refinement, which is how well rows are told apart). The curve is fitted to other rows than
     it is judged by.
 

@@ -28,11 +28,11 @@ def class_diagrams(before: Audited, after: Audited) -> list[dict[str, Any]]:
     found = []
     for channel in before.channels:
         curves = [_curve(rows, channel, None, bins) for rows in (before, after)]
-        happened = before.happened(channel)
+        observed = before.observed(channel)
         found.append(
             {
                 "class": before.classes[channel],
-                "frequency": float(np.average(happened, weights=before.row_weights)),
+                "frequency": float(np.average(observed, weights=before.row_weights)),
                 "error_before": curves[0]["error"],
                 "error_after": curves[1]["error"],
                 "before": curves[0]["bins"],
@@ -55,7 +55,7 @@ def diagram_of(
 
 
 def _curve(rows: Audited, channel: int, inside: Mask | None, bins: int) -> dict[str, Any]:
-    """The bins of a class, each said, happened, low, high and rows; and the calibration error."""
+    """The bins of a class (predicted, observed, low, high, rows), and the calibration error."""
     probability = np.clip(rows.probabilities[:, channel], 0.0, 1.0)
     truth, weights = rows.labels == channel, rows.weights
     if inside is not None:

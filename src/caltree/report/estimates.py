@@ -109,7 +109,7 @@ def _sums_of_bins(before: Audited, after: Audited, n_bins: int) -> tuple[Floats,
             place = bins(probability, n_bins)
             size = np.bincount(place, weights)
             columns.append(place + n_cells)
-            residuals.append(weights * (rows.happened(channel) - probability))
+            residuals.append(weights * (rows.observed(channel) - probability))
             signs.append(sign / (size * total * len(rows.channels)))
             n_cells += len(size)
     numbers = np.tile(np.arange(len(before)), len(columns))

@@ -12,7 +12,7 @@ from .._fitted.names import format_count
 from . import wording, wording_data, wording_places
 from .measures import plain_number
 
-_PLACES = ("", "rows", "said", "happened", "calibrated", "scores", "calibrated", "change")
+_PLACES = ("", "rows", "predicted", "observed", "calibrated", "scores", "calibrated", "change")
 _MEASURES = ("", "before", "after", "change", "adjusted", "")
 
 
@@ -56,13 +56,13 @@ def _measure(found: Mapping[str, Any]) -> str:
 
 def _place(data: Mapping[str, Any], found: Mapping[str, Any]) -> str:
     name = " and ".join(found["conditions"]) or "all rows"
-    said, happened, calibrated = wording_places.shares(found)
+    predicted, observed, calibrated = wording_places.shares(found)
     return table_row(
         [
             name if data["event"] is not None else f"{found['class']}: {name}",
             format_count(found["rows"]),
-            said,
-            happened,
+            predicted,
+            observed,
             calibrated,
             *(test["verdict"] for test in found["tests"].values()),
         ],

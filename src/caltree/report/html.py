@@ -21,7 +21,7 @@ _MOST_OPEN_NODES = 31
 _OPEN_LEVELS = 3
 _WIDTH = 120.0
 _AXES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 1.0)
-_MARKS = ("said", "happened", "low", "high", "calibrated")
+_MARKS = ("predicted", "observed", "low", "high", "calibrated")
 _LINE = ("words", "class", "rows", "share", *_MARKS)
 
 
@@ -111,12 +111,12 @@ def _panel(found: Mapping[str, Any], several: bool) -> dict[str, Any]:
 
 def _headline(found: Mapping[str, Any], several: bool) -> str:
     """The shortest thing to say about a place."""
-    if found["said"] is None:
+    if found["predicted"] is None:
         return wording_places.place_sentence(found, several)
-    said, happened, calibrated = (
-        percent(found[name]) for name in ("said", "happened", "calibrated")
+    predicted, observed, calibrated = (
+        percent(found[name]) for name in ("predicted", "observed", "calibrated")
     )
-    return f"Said {said}, happened {happened}, calibrated {calibrated}"
+    return f"Predicted {predicted}, observed {observed}, calibrated {calibrated}"
 
 
 def _numbers(found: Mapping[str, Any], several: bool) -> list[list[str]]:
@@ -124,9 +124,9 @@ def _numbers(found: Mapping[str, Any], several: bool) -> list[list[str]]:
     lines = [["Rows", rows]]
     if "training_rows" in found:
         lines.append(["Training rows", format_count(found["training_rows"])])
-    if found["said"] is not None:
-        said, happened, calibrated = wording_places.shares(found)
-        lines += [["Scores said", said], ["Happened", happened], ["Calibrated", calibrated]]
+    if found["predicted"] is not None:
+        predicted, observed, calibrated = wording_places.shares(found)
+        lines += [["Predicted", predicted], ["Observed", observed], ["Calibrated", calibrated]]
         lines += [["Class", found["class"]]] if several else []
     for question in QUESTIONS if "tests" in found else ():
         test = found["tests"][question]
@@ -140,7 +140,7 @@ def _numbers(found: Mapping[str, Any], several: bool) -> list[list[str]]:
 
 def _common_axis(places: Iterable[Mapping[str, Any]]) -> float:
     """Where the axis of all small pictures ends."""
-    shown = (place for place in places if place["said"] is not None)
+    shown = (place for place in places if place["predicted"] is not None)
     largest = max((place[name] for place in shown for name in _MARKS), default=1.0)
     return next((end for end in _AXES if largest <= end), 1.0)
 

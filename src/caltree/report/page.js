@@ -33,7 +33,7 @@
     return bins.map((bin, i) => `${i ? "L" : "M"}${x(bin[0])} ${y(bin[1])}`).join("");
   }
 
-  // A reliability diagram: what was said to the right, what happened upwards.
+  // A reliability diagram: predicted probability to the right, observed frequency upwards.
   function diagram(found, name) {
     const [left, top, size] = [48, 10, 300];
     const end = axisEnd([found.before, found.after]);
@@ -50,19 +50,19 @@
       svg.append(element("text", { x: left - 6, y: y(share) + 4, "text-anchor": "end" }, percent(share)));
     }
     svg.append(element("path", { class: "ideal", d: `M${x(0)} ${y(0)}L${x(end)} ${y(end)}` }));
-    svg.append(element("text", { x: left + size / 2, y: top + size + 38, "text-anchor": "middle" }, "what was said"));
-    svg.append(element("text", { class: "upwards", x: left + 8, y: top + 18 }, "what happened"));
+    svg.append(element("text", { x: left + size / 2, y: top + size + 38, "text-anchor": "middle" }, "predicted probability"));
+    svg.append(element("text", { class: "upwards", x: left + 8, y: top + 18 }, "observed frequency"));
     for (const kind of ["before", "after"]) {
-      for (const [said, , low, high] of found[kind]) {
-        svg.append(element("path", { class: `whisker ${kind}`, d: `M${x(said)} ${y(low)}V${y(high)}` }));
+      for (const [predicted, , low, high] of found[kind]) {
+        svg.append(element("path", { class: `whisker ${kind}`, d: `M${x(predicted)} ${y(low)}V${y(high)}` }));
       }
       svg.append(element("path", { class: `line ${kind}`, d: path(found[kind], x, y) }));
     }
     for (const kind of ["before", "after"]) {
-      for (const [said, happened, low, high, rows] of found[kind]) {
-        const dot = element("circle", { class: kind, cx: x(said), cy: y(happened), r: 4.5 });
+      for (const [predicted, observed, low, high, rows] of found[kind]) {
+        const dot = element("circle", { class: kind, cx: x(predicted), cy: y(observed), r: 4.5 });
         const words = kind === "before" ? "uncalibrated" : "calibrated";
-        dot.append(element("title", {}, `${words}: says ${percent(said)}, is ${percent(happened)} (${percent(low)} to ${percent(high)}), ${count(rows)} rows`));
+        dot.append(element("title", {}, `${words}: predicted ${percent(predicted)}, observed ${percent(observed)} (${percent(low)} to ${percent(high)}), ${count(rows)} rows`));
         svg.append(dot);
       }
     }
@@ -192,15 +192,15 @@
   // The values of an attribute.
   const MARKS = { track: "path", range: "path", observed: "path", after: "circle", before: "circle" };
 
-  function picture([said, happened, low, high, calibrated]) {
+  function picture([predicted, observed, low, high, calibrated]) {
     const x = (share) => rounded(4 + 112 * Math.min(share / evidence.end, 1));
     const svg = element("svg", { class: "picture", viewBox: "0 0 120 16", width: 120, height: 16, "aria-hidden": "true" });
     const drawn = {
       track: { d: "M4 8H116" },
       range: { d: `M${x(low)} 8H${x(high)}` },
-      observed: { d: `M${x(happened)} 2V14` },
+      observed: { d: `M${x(observed)} 2V14` },
       after: { cx: x(calibrated), cy: 8, r: 3.2 },
-      before: { cx: x(said), cy: 8, r: 3.6 },
+      before: { cx: x(predicted), cy: 8, r: 3.6 },
     };
     for (const [kind, tag] of Object.entries(MARKS)) svg.append(element(tag, { class: kind, ...drawn[kind] }));
     return svg;
@@ -216,20 +216,20 @@
   function showAttribute(lines) {
     byId("lines").replaceChildren(
       ...lines.map(([words, label, rows, share, ...numbers]) => {
-        const [said, happened, low, high, calibrated] = numbers;
+        const [predicted, observed, low, high, calibrated] = numbers;
         const line = document.createElement("tr");
         // As in the tree: of few rows little can be said.
         if (rows < 50 || share < 0.01) line.className = "pale";
         const name = cell(words, "", "th");
         name.scope = "row";
         const show = (value) => percent(value, rows);
-        const observed = cell(`${show(happened)} `, "number");
+        const frequency = cell(`${show(observed)} `, "number");
         const range = document.createElement("span");
         range.className = "range";
         range.textContent = `(${show(low).replace("\u00a0%", "")}–${show(high)})`;
-        observed.append(range);
+        frequency.append(range);
         line.append(name, ...(evidence.several ? [cell(label, "label")] : []));
-        line.append(cell(count(rows), "number"), cell(show(said), "number"), observed, cell(show(calibrated), "number"));
+        line.append(cell(count(rows), "number"), cell(show(predicted), "number"), frequency, cell(show(calibrated), "number"));
         line.append(cell(picture(numbers), "drawn"));
         return line;
       }),

@@ -62,7 +62,7 @@ class Sides:
 
 @dataclass(frozen=True)
 class Place:
-    """What was said and what happened in a group or a region."""
+    """Predicted and observed in a group or a region."""
 
     conditions: list[str]
     label: str
@@ -81,9 +81,9 @@ class Place:
     @property
     def is_changed(self) -> bool:
         """Whether the change is large enough to be read."""
-        said, calibrated = self.before.said, self.after.said
+        predicted, calibrated = self.before.predicted, self.after.predicted
         n_rows = self.before.n_rows
-        return share_of_rows(said, n_rows) != share_of_rows(calibrated, n_rows)
+        return share_of_rows(predicted, n_rows) != share_of_rows(calibrated, n_rows)
 
     def verdict(self, question: str) -> str:
         """The answer to a question, in words."""
@@ -96,8 +96,8 @@ class Place:
             return "may be chance"
         effect = self.before if question == "scores" else self.after
         if question != "change":
-            return "too low" if effect.happened > effect.said else "too high"
-        distances = [abs(each.said - each.happened) for each in (self.before, self.after)]
+            return "too low" if effect.observed > effect.predicted else "too high"
+        distances = [abs(each.predicted - each.observed) for each in (self.before, self.after)]
         return "better" if distances[1] < distances[0] else "worse"
 
     def to_dict(self, key: str) -> dict[str, Any]:
@@ -108,11 +108,11 @@ class Place:
             "class": self.label,
             "rows": self.before.n_rows,
             "share": self.before.share,
-            "said": self.before.said,
-            "happened": self.before.happened,
+            "predicted": self.before.predicted,
+            "observed": self.before.observed,
             "low": self.before.low,
             "high": self.before.high,
-            "calibrated": self.after.said,
+            "calibrated": self.after.predicted,
             "tests": {
                 question: {
                     "p_value": self.p_values[question],
@@ -211,7 +211,7 @@ def _p_values(sides: Sides, channel: int, inside: Mask) -> dict[str, float | Non
 
 def _mean(rows: Audited, channel: int, inside: Mask) -> float:
     weights: Floats = rows.row_weights[inside]
-    return float(weights @ rows.said(channel)[inside] / weights.sum())
+    return float(weights @ rows.predicted(channel)[inside] / weights.sum())
 
 
 def _without_twins(regions: Sequence[Place]) -> list[Place]:

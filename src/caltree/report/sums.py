@@ -1,4 +1,4 @@
-"""What was said and what happened in many parts of the rows at once, from sums."""
+"""Predicted and observed in many parts of the rows at once, from sums."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Line(NamedTuple):
     share: float
     """Of the weight of all rows."""
     label: str
-    said: float
-    happened: float
+    predicted: float
+    observed: float
     low: float
     high: float
     calibrated: float
@@ -38,7 +38,7 @@ class RowSums:
         self._classes = [before.classes[channel] for channel in channels]
         self._total = float(weights.sum())
         parts = [np.ones(len(before)), weights, weights**2]
-        parts += [weights * before.happened(channel) for channel in channels]
+        parts += [weights * before.observed(channel) for channel in channels]
         for rows in (before, after):
             parts += [weights * rows.probabilities[:, channel] for channel in channels]
         self._values = np.column_stack(parts)
@@ -56,8 +56,10 @@ class RowSums:
             return None
         means = np.clip(sums[_N_COUNTS:].reshape(3, -1) / weight, 0.0, 1.0)
         worst = int(np.abs(means[1] - means[0]).argmax())
-        happened, said, calibrated = means[:, worst].tolist()
+        observed, predicted, calibrated = means[:, worst].tolist()
         # Rows of unequal weights tell as much as so many of equal ones.
-        low, high = wilson_interval(happened, weight**2 / squares, CONFIDENCE)
+        low, high = wilson_interval(observed, weight**2 / squares, CONFIDENCE)
         label, share = self._classes[worst], weight / self._total
-        return Line(int(count), share, label, said, happened, float(low), float(high), calibrated)
+        return Line(
+            int(count), share, label, predicted, observed, float(low), float(high), calibrated
+        )

@@ -1,4 +1,4 @@
-"""The tree of a report: its nodes, with what is said and what happens in them."""
+"""The tree of a report: its nodes, with predicted and observed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_LEAVES = 200
 _SMALLEST_SHARE = 0.01
 # Of the coefficients of node models.
 _DECIMALS = 2
-_NUMBERS = ("said", "happened", "low", "high", "calibrated")
+_NUMBERS = ("predicted", "observed", "low", "high", "calibrated")
 _UNKNOWN: dict[str, Any] = dict.fromkeys(("class", *_NUMBERS))
 
 
@@ -68,7 +68,7 @@ def outline_tree(
 
 
 def _describe(sums: RowSums, of_node: Floats) -> dict[str, Any]:
-    """The rows of a node, and what was said there; of few rows, no more than their number."""
+    """The rows of a node, predicted and observed; of few rows, only their number."""
     line = sums.describe(of_node)
     if line is None:
         return {"rows": 0, "share": 0.0, **_UNKNOWN}

@@ -26,12 +26,12 @@ _GAINS = {
 _ERRORS = {"better": "fell", "worse": "rose"}
 _ON_SEEN_ROWS = "On rows it has already seen, calibration seems to help."
 _MEASURES = {
-    "log_loss": ("Log loss", "surprise at what happens"),
-    "log_loss_calibration": ("– calibration", "what a curve for all rows would put right"),
-    "log_loss_refinement": ("– refinement", "what is left: how well rows are told apart"),
+    "log_loss": ("Log loss", "mean of -ln(probability of what happened)"),
+    "log_loss_calibration": ("– calibration", "what a curve for all rows would correct"),
+    "log_loss_refinement": ("– refinement", "the rest: how well rows are told apart"),
     "squared_error": ("Squared error", "of two classes, the Brier score"),
-    "squared_error_calibration": ("– calibration", "what a curve for all rows would put right"),
-    "squared_error_refinement": ("– refinement", "what is left: how well rows are told apart"),
+    "squared_error_calibration": ("– calibration", "what a curve for all rows would correct"),
+    "squared_error_refinement": ("– refinement", "the rest: how well rows are told apart"),
     "calibration_error": ("Calibration error", "mean distance of probability and frequency"),
     "auc": ("AUC", "the ranking; more is better"),
 }
@@ -93,8 +93,8 @@ def lead(data: Mapping[str, Any]) -> list[str]:
     sentences += [*_places(data), *_whole(data)]
     if data["data"]["score_type"] == "margin":
         sentences.append(
-            "The scores are margins, no probabilities: they are read as log-odds, which flatters "
-            "calibration."
+            "The scores are margins, not probabilities. Here they are read as log-odds, so that "
+            "calibration looks better than it is."
         )
     return sentences
 
@@ -122,7 +122,7 @@ def _doubt(found: Mapping[str, Any]) -> str:
 
 def _in_parts(calibration: Mapping[str, Any], refinement: Mapping[str, Any]) -> str:
     texts = [f"{signed(each['change'])}{_chance(each)}" for each in (calibration, refinement)]
-    return f"Of this change, calibration is {texts[0]} and telling rows apart is {texts[1]}."
+    return f"Of this, {texts[0]} comes from calibration and {texts[1]} from telling rows apart."
 
 
 def _chance(found: Mapping[str, Any]) -> str:
@@ -130,8 +130,8 @@ def _chance(found: Mapping[str, Any]) -> str:
 
 
 def _ranking(found: Mapping[str, Any]) -> str:
-    said = {"better": "The ranking is better", "worse": "The ranking suffers"}
-    start = said.get(found["verdict"], "The ranking is not shown to change")
+    starts = {"better": "The ranking is better", "worse": "The ranking is worse"}
+    start = starts.get(found["verdict"], "The ranking may be unchanged")
     text = f"{start}: AUC {found['before']:.4f} before, {found['after']:.4f} after"
     if found["low"] is None or found["low"] == found["high"]:
         return f"{text}."
@@ -145,10 +145,9 @@ def _places(data: Mapping[str, Any]) -> list[str]:
         return []
     n_better, n_worse = found.count("better"), found.count("worse")
     if not n_better and not n_worse:
-        return [f"None of {len(found)} groups and regions is shown to be better or worse."]
-    verb = "is" if n_better == 1 else "are"
-    better = f"Of {len(found)} groups and regions, {n_better or 'none'} {verb} shown to be better"
-    return [f"{better}, and {n_worse or 'none'} to be worse."]
+        return [f"In none of {len(found)} groups and regions the change is more than chance."]
+    better = f"Of {len(found)} groups and regions, {n_better or 'none'} became better"
+    return [f"{better} and {n_worse or 'none'} worse by more than chance."]
 
 
 def _whole(data: Mapping[str, Any]) -> list[str]:
@@ -157,11 +156,8 @@ def _whole(data: Mapping[str, Any]) -> list[str]:
     if before is None or after is None:
         return []
     texts = [p_text(each["p_value"]) for each in (before, after)]
-    if after["p_value"] > data["alpha"]:
-        ending = f"nothing speaks against the calibrated probabilities ({texts[1]})"
-    else:
-        ending = f"something is left after calibration ({texts[1]})"
-    return [f"Calibrated everywhere? The scores: {texts[0]}; {ending}."]
+    ending = "no error is found" if after["p_value"] > data["alpha"] else "some error is left"
+    return [f"Test for errors anywhere: {texts[0]} before, {texts[1]} after; {ending}."]
 
 
 def signed(number: float) -> str:

@@ -25,12 +25,6 @@ _WORDS = {
 _CUT_BACK = re.compile(r"\d+ regions")
 _OF_FOREST = re.compile("regions of ")
 _TYPES = {"probability": "probabilities", "logit": "logits", "margin": "margins"}
-_VERDICTS = {
-    "harmed": "Calibration did harm.",
-    "mixed": "Better by one loss, and worse by the other.",
-    "unclear": "No change that is more than chance.",
-    "unchanged": "The probabilities are unchanged.",
-}
 
 
 def scores_taken_as(data: Mapping[str, Any]) -> str:

@@ -25,22 +25,22 @@ def worse_places(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def place_sentence(found: Mapping[str, Any], several_classes: bool) -> str:
-    """What was said and what happened in a group, a region or a node."""
+    """Predicted and observed in a group, a region or a node."""
     rows = count_rows(found["rows"])
-    if found["said"] is None:
+    if found["predicted"] is None:
         return f"{rows}: too few to judge" if found["rows"] else "no rows here"
     of_class = f"{found['class']}: " if several_classes else ""
-    said, happened, calibrated = shares(found)
-    return f"{of_class}said {said}, happened {happened}, calibrated {calibrated}; {rows}"
+    predicted, observed, calibrated = shares(found)
+    return f"{of_class}predicted {predicted}, observed {observed}, calibrated {calibrated}; {rows}"
 
 
 def shares(found: Mapping[str, Any]) -> tuple[str, str, str]:
-    """What was said, what happened, with its interval, and what is said after calibration."""
-    said, happened, low, high, calibrated = (
+    """Predicted, observed with its interval, and predicted after calibration."""
+    predicted, observed, low, high, calibrated = (
         share_of_rows(found[name], found["rows"])
-        for name in ("said", "happened", "low", "high", "calibrated")
+        for name in ("predicted", "observed", "low", "high", "calibrated")
     )
-    return said, f"{happened} ({low.removesuffix(f'{SPACE}%')}–{high})", calibrated
+    return predicted, f"{observed} ({low.removesuffix(f'{SPACE}%')}–{high})", calibrated
 
 
 def verdict_text(question: str, verdict: str) -> str:

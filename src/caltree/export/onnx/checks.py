@@ -27,7 +27,9 @@ def check_calibrator(calibrator: Any) -> Known:
     """Refuse calibrators that have no counterpart in ONNX."""
     if not isinstance(calibrator, Known):
         raise TypeError(
-            f"{type(calibrator).__name__} cannot be written as ONNX; the calibrators of caltree can"
+            f"{type(calibrator).__name__} cannot be written as ONNX; the calibrators of caltree "
+            "can. For a whole CalibratedClassifier, call caltree.export.onnx.register_converter() "
+            "and then skl2onnx.to_onnx"
         )
     check_is_fitted(calibrator)
     model = model_of(calibrator)
