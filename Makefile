@@ -8,6 +8,8 @@
 # make fuzz    random problems; FUZZ="--seed 1 --seconds 600" for others
 # make fuzz-sanitized  the same on the core of `make sanitize`
 # make bench   speed, against scikit-learn in the same run
+# make bench-check  quick ratios to known programs; fails if one is 20 % worse than the stored one
+# make bench-store  stores these ratios, and writes docs/benchmarks.md
 # make bench-scale  millions of rows, against LightGBM and on a cluster; DATA=folder of data sets
 # make docs    the documentation site, in build/docs
 # make wheel   the source distribution and the wheels, in build/wheels; PYTHONS="python3.11 python3.12"
@@ -22,7 +24,7 @@ VENV := .venv
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 NATIVE := CMakeLists.txt $(wildcard src/core/*/*)
 
-.PHONY: demo test pytest coverage lint actionlint sanitize fuzz fuzz-sanitized bench bench-scale docs wheel test-wheel \
+.PHONY: demo test pytest coverage lint actionlint sanitize fuzz fuzz-sanitized bench bench-check bench-store bench-scale docs wheel test-wheel \
     test-oldest clean
 
 demo: $(VENV)/.ready
@@ -66,6 +68,13 @@ bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/forest.py
 	$(BIN)/python benchmarks/apply.py
+
+bench-check: $(VENV)/.ready
+	$(BIN)/python benchmarks/ratios.py
+
+bench-store: $(VENV)/.ready
+	$(BIN)/python benchmarks/ratios.py --store
+	$(BIN)/python benchmarks/page.py
 
 bench-scale: $(VENV)/.ready
 	$(BIN)/python benchmarks/scale.py $(if $(DATA),--data-dir $(DATA))

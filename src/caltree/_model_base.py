@@ -359,7 +359,7 @@ class TreeCalibrator(TreeEstimator, AttributeCalibrator):
             2 regions     0.3355  0.98
             average       0.3355
         p: probability of 1, s: its score
-        s -> p: what a score becomes in a leaf, averaged over the way by weight (0.02 for the ...
+        s -> p: what a score becomes in a leaf, averaged over its path by weight (0.02 for the ...
         |--- x0 <= 0.5  (n=30, weight 0.98): 0.2 -> 0.11, 0.5 -> 0.34, 0.8 -> 0.67
         |   logit p = -0.68 + logit s
         |--- x0 > 0.5  (n=30, weight 0.98): 0.2 -> 0.95, 0.5 -> 0.98, 0.8 -> 0.99

@@ -46,9 +46,19 @@ class StoredEstimator(BaseEstimator):
         estimator._restore(read.state)
         return estimator
 
-    def save(self, path: Any) -> None:
+    def save(self, path: Any, *, fingerprint: bool = True) -> None:
         """Write the estimator to a JSON file, which appears whole or not at all.
 
+        Parameters
+        ----------
+        path : str or path
+            Where to; a file that is there already is replaced.
+        fingerprint : bool, default True
+            Whether to store up to 256 hashes of training rows. Without them, a report cannot warn
+            that it is shown rows that the estimator was fitted to.
+
+        Notes
+        -----
         The file says when it was written, unless the estimator was read from one: then it keeps
         its time. SOURCE_DATE_EPOCH in the environment sets another. `caltree.load` reads the file
         whatever the class of the estimator.
@@ -65,7 +75,10 @@ class StoredEstimator(BaseEstimator):
         >>> again.classes_
         array([0, 1])
         """
-        storage.write_json({**self.to_dict(), "made": self.made_.with_time()}, path)
+        stored = {**self.to_dict(), "made": self.made_.with_time()}
+        if not fingerprint:
+            stored["fingerprint"] = Fingerprint.empty().to_dict()
+        storage.write_json(stored, path)
 
     @classmethod
     def load(cls, path: Any) -> Self:

@@ -229,9 +229,20 @@ SEEN = (
 
 
 @pytest.mark.parametrize(
-    "kind", ["tree", "forest", "boosting", "ensemble", "platt", "beta", "isotonic", "published"]
+    ("kind", "ending"),
+    [
+        ("tree", "csv"),
+        ("tree", "parquet"),
+        ("forest", "csv"),
+        ("boosting", "csv"),
+        ("ensemble", "parquet"),
+        ("platt", "csv"),
+        ("platt", "parquet"),
+        ("beta", "csv"),
+        ("isotonic", "csv"),
+        ("published", "csv"),
+    ],
 )
-@pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_rows_of_the_fit_are_recognised(run, visits, kind, ending):
     visits = visits.assign(w=np.where(np.arange(len(visits)) % 5, 1.0, 0.0))
     write(visits, f"s.{ending}")
@@ -246,6 +257,18 @@ def test_rows_of_the_fit_are_recognised(run, visits, kind, ending):
     result = run("evaluate", "m.json", f"new.{ending}", "--json")
     assert result.stderr == ""
     assert json.loads(result.stdout)["training_rows"]["status"] == "not seen"
+
+
+def test_rows_of_the_fit_are_not_recognised_without_their_hashes(run, visits):
+    pytest.importorskip("jinja2")
+    write(visits, "s.csv")
+    assert run("fit", "s.csv", "--out", "m.json", "--quiet", "--no-fingerprint").exit_code == 0
+    assert json.loads(Path("m.json").read_text())["fingerprint"]["hashes"] == ""
+    result = run("evaluate", "m.json", "s.csv", "--json")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert json.loads(result.stdout)["training_rows"] == {"status": "cannot tell", "share": None}
+    assert run("report", "m.json", "s.csv", "--out", "r.html").exit_code == 0
+    assert "could not be compared" in Path("r.html").read_text(encoding="utf-8")
 
 
 def test_too_few_rows_cannot_be_told_from_those_of_the_fit(run, model, visits):

@@ -293,6 +293,23 @@ def test_every_calibrator_keeps_a_fingerprint_and_stores_it(name, tmp_path):
     assert again.fingerprint_.to_dict() == model.fingerprint_.to_dict()
 
 
+def test_hashes_may_be_left_out_of_a_file(tmp_path):
+    frame, y, scores = make_frame()
+    model = fitted("tree", frame, y, scores)
+    model.save(tmp_path / "calibrator.json", fingerprint=False)
+    again = CalibrationTree.load(tmp_path / "calibrator.json")
+    nothing = {"hashes": "", "rows": 0, "single": 0}
+    assert again.fingerprint_.to_dict() == nothing == Fingerprint.empty().to_dict()
+    assert len(model.fingerprint_.hashes) == SIZE
+    assert np.array_equal(again.predict_proba(frame, scores), model.predict_proba(frame, scores))
+    found = again.fingerprint_.overlap(hashes_of(500))
+    assert found.to_dict() == {
+        "status": "cannot tell", "checked": 0, "found": 0, "by_chance": None, "share": None
+    }  # fmt: skip
+    with pytest.raises(ValueError, match="does not go with its rows"):
+        Fingerprint.from_dict({**nothing, "rows": 1})
+
+
 @every
 def test_a_stored_calibrator_without_a_fingerprint_is_refused(name):
     stored = fitted(name, *make_rows(50)).to_dict()

@@ -345,7 +345,7 @@ def test_the_outcome_of_many_classes_is_that_of_half_a_probability(make, score_t
     assert lines[1].startswith(
         "0.5 -> p (c): what a score of 0.5 for class c becomes, the others sharing the rest"
     )
-    assert ("averaged over the way" in lines[1]) == (make is free_tree)
+    assert ("averaged over its path" in lines[1]) == (make is free_tree)
     said = [line.partition("0.5 -> ")[2] for line in lines if "|--- " in line]
     rows = [int(np.flatnonzero(tree.apply(X) == leaf)[0]) for leaf in (1, 2)]
     for row, text in zip(rows, said, strict=True):

@@ -364,6 +364,7 @@ def replaced(stored, path, value):
         ("default", ("fingerprint", "hashes"), "0123456789abcde"),
         ("default", ("fingerprint", "hashes"), "0123456789ABCDEF"),
         ("default", ("fingerprint", "rows"), 0),
+        ("default", ("fingerprint", "hashes"), ""),
         ("default", ("model", "attribute", 0), -2),
         ("default", ("model", "attribute", 0), 0.5),
         ("default", ("model", "attribute"), []),

@@ -214,7 +214,7 @@ def test_nodes_without_weight_have_no_model():
     legend, first, *lines = tree.to_text().splitlines()
     assert legend == "p: probability of 1, s: its score"
     assert first == (
-        "s -> p: what a score becomes in a leaf, averaged over the way by weight "
+        "s -> p: what a score becomes in a leaf, averaged over its path by weight "
         "(0.25 for the score itself)"
     )
     assert sum("logit p =" in line for line in lines) == (weight > 0).sum()

@@ -51,8 +51,11 @@ class Overlap:
     """Rows with hashes small enough to look up."""
     found: int
     """Those of them that have the contents of a training row."""
-    by_chance: float
-    """The share of fresh rows that would have the contents of a training row by chance."""
+    by_chance: float | None
+    """The share of fresh rows that would have the contents of a training row by chance.
+
+    None if there is nothing to compare with.
+    """
     share: float
     """The estimated share of training rows."""
 
@@ -79,6 +82,11 @@ class Fingerprint:
         return cls.of_smallest(SmallestHashes.of(hashes))
 
     @classmethod
+    def empty(cls) -> Fingerprint:
+        """The fingerprint of no rows, for those who do not want to store any."""
+        return cls(np.empty(0, dtype=np.uint64), 0, 0)
+
+    @classmethod
     def of_smallest(cls, smallest: SmallestHashes) -> Fingerprint:
         """The fingerprint of rows, given their smallest hashes."""
         return cls(smallest.hashes, smallest.n_rows, smallest.n_single)
@@ -90,6 +98,8 @@ class Fingerprint:
 
     def overlap(self, hashes: Hashes) -> Overlap:
         """Look other rows up, given the hash of each."""
+        if not len(self.hashes):
+            return Overlap("cannot tell", 0, 0, None, 0.0)
         sample, counts = np.unique(hashes[hashes <= self.largest], return_counts=True)
         known = np.isin(sample, self.hashes)
         checked, found = int(counts.sum()), int(counts[known].sum())
@@ -123,9 +133,9 @@ class Fingerprint:
         digits, rows, single = stored["hashes"], stored["rows"], stored["single"]
         if not isinstance(digits, str) or not set(digits) <= set("0123456789abcdef"):
             raise ValueError("hashes of a stored fingerprint must be hexadecimal")
-        if len(digits) % _DIGITS or not 0 < len(digits) <= SIZE * _DIGITS:
+        if len(digits) % _DIGITS or len(digits) > SIZE * _DIGITS:
             raise ValueError(
-                f"a stored fingerprint must have 1 to {SIZE} hashes, {_DIGITS} digits each"
+                f"a stored fingerprint must have at most {SIZE} hashes, {_DIGITS} digits each"
             )
         parts = [digits[i : i + _DIGITS] for i in range(0, len(digits), _DIGITS)]
         hashes = np.array([int(part, 16) for part in parts], dtype=np.uint64)

@@ -108,7 +108,7 @@ class Formulas(ABC):
         if not self.is_average:
             return ""
         itself = f" ({share:.2f} for the score itself)" if share > 0.0 else ""
-        return f", averaged over the way by weight{itself}"
+        return f", averaged over its path by weight{itself}"
 
 
 @dataclass(frozen=True)

@@ -67,14 +67,13 @@ def apply(
 ) -> None:
     """Add calibrated probabilities to the rows of TABLE.
 
-    MODEL is a file that caltree fit (or a calibrator's save) wrote. There is one new column a
-    class, named calibrated_ and the class, such as calibrated_yes. All other columns stay as they
-    are; those of CSV stay text, unless the output has types: then attributes and scores get those
-    that the model learned. --delimiter is that of TABLE and, if it is CSV, of --out. Only a few
-    batches of rows are in memory at a time.
+    MODEL is a file that caltree fit (or a calibrator's save) wrote. There is one new column
+    per class, named calibrated_ and the class, such as calibrated_yes. All other columns are
+    copied. From CSV to a format with types, attributes and scores get the types that the model
+    learned, and the others are text. --delimiter applies to TABLE and, if that is CSV, to --out.
+    Only a few batches of rows are in memory at a time.
 
-    Every column is converted to the type that the model learned. An empty field or null is
-    missing; among numbers NA, NaN and the like are, too.
+    An empty field or null is missing, and so are NA, NaN and the like among numbers.
 
     \b
     Example:

@@ -33,7 +33,12 @@ Examples:
 """
 
 
-@click.command(cls=Command, help=_HELP, epilog=ABOUT_NAMES)
+@click.command(
+    cls=Command,
+    help=_HELP,
+    short_help="Test whether the scores in TABLE are calibrated.",
+    epilog=ABOUT_NAMES,
+)
 @options.table_argument
 @click.option("--label", metavar="NAME", help="The column of the label.")
 @names_option("--scores", "The columns of the scores.")

@@ -23,10 +23,9 @@ def _one_of(names: Sequence[str]) -> str:
 
 GUESSES = f"""\
 Without --label, the label is the one column named {_one_of(LABEL_NAMES)}. Without --scores, the
-score of two classes is the one column named {_one_of(SCORE_NAMES)}; or there is a column for every
-class (or for one of two) that has one of these names followed by _ and the class, such as p_no and
-p_yes. Capitals do not matter. Where more than one column qualifies, or none, the options
-must be given.
+score of two classes is the one column named {_one_of(SCORE_NAMES)}; or each class (or one of two)
+has a column with one of these names followed by _ and the class, such as p_no and p_yes. Capital
+letters do not matter. If no column fits, or more than one, give the options.
 """
 
 

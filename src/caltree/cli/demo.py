@@ -27,7 +27,7 @@ def _file_option(name: str, default: str, help: str) -> Callable[[Any], Any]:
     return click.option(name, type=kind, default=Path(default), show_default=True, help=help)
 
 
-@click.command()
+@click.command(short_help="Calibrate a model of made-up loans, and show the gain.")
 @_file_option("--plot", "caltree-demo.png", "Where to write the picture; the ending says its kind.")
 @_file_option("--report", "caltree-demo.html", "Where to write the report on the tree.")
 @_file_option("--table", "caltree-demo.csv", "Where to write the held-out loans with their scores.")

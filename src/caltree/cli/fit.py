@@ -25,26 +25,27 @@ if TYPE_CHECKING:
 
 _DEFAULT_HOLDOUT = 0.2
 LARGE_FILES = """A tree reads a Parquet file of more than 134,217,728 values (rows times columns),
-or an Arrow file of more than 1 GB, in chunks if it has more than 200,000 rows: little memory is
-needed, however large the file is, and temporary files instead. Rows held out are in memory. Other
-calibrators, other files and --groups need all rows there."""
+or an Arrow file of more than 1 GB, in chunks if it has more than 200,000 rows. Then it needs little
+memory, however large the file is, but temporary files. Held-out rows are kept in memory. Other
+calibrators, other files and --groups need all rows in memory."""
 
 _HELP = f"""Fit a calibrator to the scores in TABLE and write it to a file.
 
 The scores must come from a classifier that has not seen these rows, such as out-of-fold
 predictions.
 
-With two classes one column of scores will do: that of the class it is named after, such as p_yes,
-or of --positive, or else of the second class in sorted order. Otherwise --scores names one column a
-class, in the sorted order of the classes (p_a,p_b,p_c for a, b, c), and so on for further
-classifiers; columns that are named after the classes may be in any order.
+Scores: with two classes, one column is enough. It holds the scores of the class that it is named
+after, such as p_yes, or of --positive, or else of the second class in sorted order. With more
+classes, --scores names one column per class, in the sorted order of the classes (p_a,p_b,p_c for
+a, b, c). Columns that are named after the classes may be in any order. The scores of a further
+classifier follow in the same way.
 
 {GUESSES}
-Attributes are all other columns, but for those that look like identifiers: these are left out,
-with a warning, unless --attributes or --categorical names them. Attributes of text are nominal, and
-so are those of true and false. A column of CSV is one of numbers if all of its values are numbers;
---categorical makes it nominal. Dates are refused: --exclude leaves them out. An empty field or null
-is missing; among numbers NA, NaN and the like are, too.
+Attributes: all other columns. Those that look like identifiers are left out, with a warning, unless
+--attributes or --categorical names them. Columns of text, or of true and false, are categories. A
+column of a CSV file holds numbers if all of its values are numbers; --categorical turns it into
+categories. Dates are refused; leave them out with --exclude. An empty field or null is missing, and
+so are NA, NaN and the like among numbers.
 
 {LARGE_FILES}
 
@@ -126,6 +127,12 @@ Examples:
     is_flag=True,
     help="Also learn the intervals of caltree apply --interval; takes 10 to 50 times as long.",
 )
+@click.option(
+    "--fingerprint/--no-fingerprint",
+    default=True,
+    help="Whether the model holds up to 256 hashes of its rows, by which evaluate and report "
+    "recognise them; by default it does.",
+)
 @click.option("--report", metavar="FILE", help="Where to write a page on the rows held out.")
 @options.input_format
 @options.delimiter
@@ -168,6 +175,7 @@ class Request:
     random_state: int | None
     holdout: float
     intervals: bool
+    fingerprint: bool
     report: str | None
     format: str | None
     delimiter: str | None
@@ -199,7 +207,7 @@ def carry_out(request: Request) -> None:
         made = make_report(fitted.calibrator, fitted.held_out.parts, source.name)
         with writing(request.report):
             made.save(request.report)
-    write_model(fitted.calibrator, fitted.columns, request.out)
+    write_model(fitted.calibrator, fitted.columns, request.out, request.fingerprint)
     if not request.quiet:
         _print_summary(request, fitted)
 

@@ -11,6 +11,7 @@ from .._base import Calibrator
 from .._calibrators import read_calibrator
 from .._fitted import storage
 from .._fitted.files import write_atomically
+from .._fitted.fingerprint import Fingerprint
 from .._inputs.attributes import Attributes
 from .._model_base import fitted_attributes
 from .columns import Columns, find_positive, in_class_order
@@ -124,12 +125,13 @@ def _take_names(calibrator: Calibrator) -> tuple[str, ...] | None:
     return None if names is None else in_class_order(names, calibrator.classes_.tolist())
 
 
-def write_model(calibrator: Calibrator, columns: Columns, path: str) -> None:
+def write_model(calibrator: Calibrator, columns: Columns, path: str, fingerprint: bool) -> None:
     """Write a calibrator with its columns; the class it is of can load it, too."""
     made = calibrator.made_.with_time()
-    content = storage.json_bytes(
-        {**calibrator.to_dict(), "made": made, "columns": columns.to_dict()}
-    )
+    stored = {**calibrator.to_dict(), "made": made, "columns": columns.to_dict()}
+    if not fingerprint:
+        stored["fingerprint"] = Fingerprint.empty().to_dict()
+    content = storage.json_bytes(stored)
     with writing(path):
         if path == STANDARD:
             stream = sys.stdout.buffer

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from ..report.inputs import Given
     from .model_rows import GroupColumns
 
+_SHORT = "Write a page on what a model does to TABLE."
 
-@click.command(cls=Command, epilog=ABOUT_NAMES)
+
+@click.command(cls=Command, epilog=ABOUT_NAMES, short_help=_SHORT)
 @options.model_argument
 @options.table_argument
 @click.option("--out", metavar="FILE", help="Where to write the page, an HTML file.")

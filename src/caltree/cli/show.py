@@ -47,7 +47,7 @@ def show(model: str, max_depth: int | None, as_json: bool) -> None:
 
     A line such as "logit p = 0.02 + 1.01 logit s" is the model of a node, and "0.2 -> 0.15" says
     what a score of 0.2 becomes in a leaf. A node with a weight has that weight in the average
-    over the way from the root to a leaf.
+    over the path from the root to a leaf.
     """
     from .io.targets import check_target
     from .models import read_model
