@@ -30,13 +30,19 @@ NATIVE := CMakeLists.txt $(wildcard src/core/*/*)
 demo: $(VENV)/.ready
 	$(BIN)/caltree demo
 
-test: lint sanitize pytest
+# Side by side, since a linter and a linker have one thread each; the tests have all of them.
+test: $(VENV)/.ready
+	$(MAKE) --jobs=2 lint sanitize
+	$(MAKE) pytest
+
+# A worker gets a run of neighbouring tests, which share fixtures, and helps the other at the end.
+PYTEST := $(BIN)/pytest --numprocesses=auto --dist=worksteal --doctest-modules
 
 pytest: $(VENV)/.ready
-	$(BIN)/pytest --numprocesses=auto --doctest-modules
+	$(PYTEST)
 
 coverage: $(VENV)/.ready
-	$(BIN)/pytest --numprocesses=auto --doctest-modules --cov --cov-report=term-missing:skip-covered
+	$(PYTEST) --cov --cov-report=term-missing:skip-covered
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .
@@ -96,7 +102,7 @@ sanitize: $(VENV)/.ready
 	    -DCMAKE_CXX_FLAGS_RELEASE=-O1 \
 	    -DCALTREE_SANITIZE=ON -DCALTREE_WERROR=ON -DCALTREE_NATIVE_TESTS=ON
 	$(BIN)/cmake --build $(SANITIZED)
-	$(BIN)/ctest --test-dir $(SANITIZED) --output-on-failure
+	$(BIN)/ctest --test-dir $(SANITIZED) --parallel 2 --output-on-failure
 	rm -rf $(SANITIZED)/python
 	mkdir -p $(SANITIZED)/python
 	cp -R src/caltree $(SANITIZED)/python/caltree
@@ -104,7 +110,8 @@ sanitize: $(VENV)/.ready
 	$(BIN)/cmake --install $(SANITIZED) --prefix $(SANITIZED)/python > /dev/null
 	LD_PRELOAD="$$(cat $(SANITIZED)/preload.txt)" ASAN_OPTIONS=detect_leaks=0 \
 	    CALTREE_INSTEAD=$(SANITIZED)/python \
-	    $(BIN)/python -m pytest -q --numprocesses=auto -p tests.support.sanitized_build tests/core \
+	    $(BIN)/python -m pytest -q --numprocesses=auto --dist=worksteal \
+	    -p tests.support.sanitized_build tests/core \
 	    tests/histogram/test_binning.py
 
 # The package is installed in place, so that only a change of the core asks for a new build.
@@ -117,6 +124,9 @@ $(VENV)/.ready: pyproject.toml $(NATIVE)
 	$(BIN)/python -m pip install --quiet --no-build-isolation \
 	    --config-settings=cmake.define.CALTREE_WERROR=ON --editable ".[paper,report]"
 	touch $@
+
+# What test-wheel and test-oldest run: all tests, or those named here.
+TESTS ?= tests
 
 # Those to build wheels for; from 3.12 on, one wheel serves all versions.
 PYTHONS ?= $(PYTHON)
@@ -142,15 +152,17 @@ wheel: $(RELEASE)/.ready
 	for wheel in $(WHEELS)/*.whl; do auditwheel show $$wheel; ls -l $$wheel; done
 
 test-wheel: wheel
-	set -e; for python in $(PYTHONS); do .ci/test-wheel $$python $(WHEELS) build/test-wheel; done
+	set -e; for python in $(PYTHONS); do .ci/test-wheel $$python $(WHEELS) build/test-wheel $(TESTS); done
 
+# What the old versions need is new, and warns them that they are old.
 test-oldest: $(RELEASE)/.ready
 	rm -rf build/oldest
 	$(PYTHON) -m venv build/oldest
 	$(RELEASE)/bin/uv pip install --python build/oldest/bin/python --resolution lowest-direct \
 	    --group test ".[all]"
 	build/oldest/bin/python -m pip list
-	build/oldest/bin/python -m pytest --quiet --numprocesses=auto -p no:cacheprovider tests
+	build/oldest/bin/python -m pytest --quiet --numprocesses=auto --dist=worksteal \
+	    -W default::DeprecationWarning -p no:cacheprovider $(TESTS)
 
 clean:
 	rm -rf build dist $(VENV)

@@ -65,7 +65,7 @@ class LogisticModelTree(ClassifierMixin, PublishedMethod, TreeEstimator, StoredE
         Cost-complexity pruning: strength chosen by cross-validation, a fixed strength (the gain in
         mean error by which a leaf is kept), or None for the tree as it was grown.
     categorical_features : list of names or indices, or boolean mask, optional
-        Columns to treat as nominal whatever their type. Columns of strings, booleans and
+        Columns to treat as categorical whatever their type. Columns of strings, booleans and
         categories always are.
     drop_identifiers : bool, default=True
         Leave out attributes that look like identifiers, with a warning.

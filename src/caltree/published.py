@@ -51,7 +51,7 @@ class PublishedCalibrationTree(PublishedMethod, TreeCalibrator):
         The class that a single column of scores is the score of. By default it is the class that
         the column is named after, such as ``p_yes``, or else ``classes_[1]``.
     categorical_features : list of names or indices, or boolean mask, optional
-        Columns to treat as nominal whatever their type. Columns of strings, booleans and
+        Columns to treat as categorical whatever their type. Columns of strings, booleans and
         categories always are.
     random_state : int, RandomState instance or None, default=None
         Shuffles the rows before they are dealt into folds. None does not shuffle.

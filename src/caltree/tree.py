@@ -102,7 +102,7 @@ class CalibrationTree(TreeCalibrator):
         The class of a single column of scores. By default it is the class after which the column is
         named, such as ``p_yes``, or else ``classes_[1]``.
     categorical_features : list of names or indices, or boolean mask, optional
-        Columns to treat as nominal. Columns of strings, booleans and categories always are.
+        Columns to treat as categorical. Columns of strings, booleans and categories always are.
     drop_identifiers : bool, default=True
         Leave out, with a warning, attributes that look like identifiers: strings or categories, if
         nine in ten rows have their own; whole numbers that are all different and close together, as

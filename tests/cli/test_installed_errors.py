@@ -110,13 +110,14 @@ BAD = {
 }
 
 
+@pytest.mark.usefixtures("model")
 @pytest.mark.parametrize("case", BAD)
-def test_bad_input_is_one_line_and_nothing_is_written(tmp_path, model, case):
+def test_bad_input_is_one_line_and_nothing_is_written(run, tmp_path, case):
     prepare, arguments, message = BAD[case]
     prepare(tmp_path)
     before = sorted(os.listdir(tmp_path))
-    done = run_installed(*arguments, folder=tmp_path)
-    assert done.returncode in (1, 2) and done.stdout == b""
-    [line] = done.stderr.decode().splitlines()
+    done = run(*arguments)
+    assert done.exit_code in (1, 2) and done.stdout == ""
+    [line] = done.stderr.splitlines()
     assert line.startswith("caltree: error: ") and re.search(message, line)
     assert sorted(os.listdir(tmp_path)) == before

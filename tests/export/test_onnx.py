@@ -41,7 +41,7 @@ def test_double_precision_loses_nothing(name):
 
 @pytest.mark.parametrize("name", CASES)
 def test_single_precision_loses_the_last_digits(name):
-    calibrator, table, scores = single(name, 100_000 if name in LARGE else 5000)
+    calibrator, table, scores = single(name, 20_000 if name in LARGE else 5000)
     model = to_onnx(calibrator, missing_text=MISSING)
     found = probabilities(model, table, scores, np.float32)
     expected = calibrator.predict_proba(table, scores)

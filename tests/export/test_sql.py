@@ -57,7 +57,7 @@ def test_a_database_says_what_predict_proba_says(database, name):
 
 @pytest.mark.parametrize("name", FULL_SIZE)
 def test_it_does_so_for_many_rows(database, name):
-    X, scores = hostile_rows(name, 100_000)
+    X, scores = hostile_rows(name, 20_000)
     assert_equal_in(database, fitted(name), X, scores)
 
 

@@ -42,6 +42,6 @@ def decoded(column):
 
 @pytest.mark.parametrize("nominal", [False, True])
 def test_an_integer_beyond_all_floats_names_the_attribute(nominal):
-    frame = pd.DataFrame({"id": pd.array([10**400, 1], dtype=object)})
+    frame = pd.DataFrame({"id": pd.Series([10**400, 1], dtype=object)})
     with pytest.raises(ValueError, match="attribute 'id' of X has an integer beyond the largest"):
         read_table(frame, "X").column(0, nominal=nominal)

@@ -297,7 +297,7 @@ def test_a_scheduler_needs_dask(plan, store, monkeypatch):
 
 # Being killed
 
-N_KILLS = 20
+N_KILLS = 10
 N_RUNS, N_FOLDS = 24, 4
 
 
@@ -330,7 +330,7 @@ def wait_until_stored(path, n_folds):
         time.sleep(0.002)
 
 
-def test_killed_twenty_times_it_ends_as_if_it_had_not_been(tmp_path):
+def test_killed_ten_times_it_ends_as_if_it_had_not_been(tmp_path):
     undisturbed, killed = tmp_path / "undisturbed.sqlite", tmp_path / "killed.sqlite"
     script = [SCRIPT, *command(tmp_path / "data", undisturbed)]
     subprocess.run(script, check=True, capture_output=True)

@@ -46,32 +46,32 @@ else:
 WORK = {
     "one call in the main thread": (
         "X, y, scores = make(1000, 3); forest = CalibrationForest(200).fit(X, y, scores); "
-        "X, y, scores = make(3_000_000, 3)",
+        "X, y, scores = make(1_000_000, 3)",
         "forest.predict_proba(X, scores)",
     ),
     "calls in threads": (
         "X, y, scores = make(1000, 3); forest = CalibrationForest(200, n_jobs=2); "
-        "forest.fit(X, y, scores); X, y, scores = make(6_000_000, 3)",
+        "forest.fit(X, y, scores); X, y, scores = make(2_000_000, 3)",
         "forest.predict_proba(X, scores)",
     ),
     "an exact fit": (
-        "X, y, scores = make(400_000, 20)",
+        "X, y, scores = make(150_000, 20)",
         "CalibrationTree(tree_method='exact').fit(X, y, scores)",
     ),
     "a fit on histograms": (
-        "X, y, scores = make(2_000_000, 20)",
+        "X, y, scores = make(600_000, 20)",
         "CalibrationTree(tree_method='hist', n_jobs=2).fit(X, y, scores)",
     ),
     "a forest": (
-        "X, y, scores = make(200_000, 20)",
+        "X, y, scores = make(60_000, 20)",
         "CalibrationForest(n_jobs=2).fit(X, y, scores)",
     ),
     "boosting": (
-        "X, y, scores = make(1_500_000, 20)",
+        "X, y, scores = make(500_000, 20)",
         "CalibrationBoosting(n_jobs=2).fit(X, y, scores)",
     ),
     "the published method": (
-        "X, y, scores = make(1_000_000, 20)",
+        "X, y, scores = make(300_000, 20)",
         "PublishedCalibrationTree(n_jobs=2).fit(X, y, scores)",
     ),
 }
@@ -80,7 +80,7 @@ WORK = {
 def interrupt(process):
     """Interrupt a process that is at work; return what it said and how it ended."""
     assert process.stdout.readline() == "ready\n"
-    time.sleep(1.0)
+    time.sleep(0.4)
     process.send_signal(signal.SIGINT)
     said, errors = process.communicate(timeout=LIMIT)
     return process.returncode, said, errors

@@ -76,7 +76,7 @@ def audit(
         The class that a single column of scores is the score of. By default it is the class that
         the column is named after, such as ``p_yes``, or else the second.
     categorical_features : list of names or indices, or boolean mask, optional
-        Columns to treat as nominal whatever their type.
+        Columns to treat as categorical whatever their type.
     drop_identifiers : bool, default=True
         Leave out, with a warning, attributes that look like identifiers.
     random_state : int, default=0

@@ -96,7 +96,7 @@ def multicalibration_error(
         The maximum number of segments. Segments of few attributes come first, and nominal
         attributes before numbers.
     categorical_features : list of names or indices, or boolean mask, optional
-        Columns to treat as nominal.
+        Columns to treat as categorical.
 
     Returns
     -------

@@ -91,7 +91,7 @@ def plot_regions(
         For a calibrator alone: the scores of these rows, of which the mean is used, or one row of
         scores.
     attributes : pair of names or indices, optional
-        The columns that vary, from left to right and upwards; numeric or nominal. By default the
+        The columns that vary, from left to right and upwards; numbers or categories. By default the
         two that explain most of the miscalibration (`feature_importances_`).
     fixed : dict, optional
         Values of other attributes, by name or index. The others have the median of `X`, or the

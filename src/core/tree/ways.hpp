@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <ranges>
 #include <span>
 #include <vector>
 
@@ -68,15 +67,37 @@ inline std::uint32_t n_categories_of(const Routes& routes, std::size_t node) {
     return known ? static_cast<std::uint32_t>(routes.n_categories[static_cast<std::size_t>(a)]) : 0;
 }
 
+// Nodes one after another. Not std::views::iota, which Clang below 16 cannot read in libstdc++.
+class NodeRange {
+  public:
+    struct Iterator {
+        std::size_t node;
+        std::size_t operator*() const { return node; }
+        Iterator& operator++() {
+            ++node;
+            return *this;
+        }
+        bool operator==(const Iterator&) const = default;
+    };
+
+    NodeRange(std::size_t first, std::size_t count) : first_(first), count_(count) {}
+    [[nodiscard]] Iterator begin() const { return {first_}; }
+    [[nodiscard]] Iterator end() const { return {first_ + count_}; }
+
+  private:
+    std::size_t first_;
+    std::size_t count_;
+};
+
 // The children of a node that any row can reach, and those between them.
-inline auto children_of(const Routes& routes, std::size_t node) {
+inline NodeRange children_of(const Routes& routes, std::size_t node) {
     std::int32_t count = routes.attribute[node] < 0 ? 0 : 2;
     for (std::uint32_t c = 0; c < n_categories_of(routes, node); ++c) {
         const auto at = static_cast<std::size_t>(routes.table[node]) + c;
         count = std::max({count, routes.branches[at] + 1, routes.missing[node] + 1});
     }
     const auto first = static_cast<std::size_t>(count > 0 ? routes.first_child[node] : 0);
-    return std::views::iota(first, first + static_cast<std::size_t>(count));
+    return {first, static_cast<std::size_t>(count)};
 }
 
 // Where rows go, a node in 24 bytes. Rows go down a tree side by side, so that none waits for the
