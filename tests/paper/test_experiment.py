@@ -91,6 +91,14 @@ def test_a_fold_remains_until_it_has_every_calibrator(plan, store):
     assert remaining(replace(plan, runs=1), store) == [cells[0], *cells[2:6]]
 
 
+def test_a_classifier_alone_needs_no_calibrator(plan, store, carried_out):
+    alone = replace(plan, datasets=("vote",), learners=("logistic_model_tree",), runs=1)
+    carry_out(alone, store)
+    assert carried_out == [(cell, ("none",)) for cell in alone.cells()]
+    assert remaining(alone, store) == []
+    assert store.done() == {cell: {"none"} for cell in alone.cells()}
+
+
 # Carrying it out
 
 

@@ -66,7 +66,7 @@ def complaint(result):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], ["run", "tables", "figures"]),
+        ([], ["run", "tables", "export", "import", "figures"]),
         (["run"], ["--datasets", "[default: small]", "--scheduler", "caltree-paper.sqlite"]),
         (["tables"], ["--store", "--output", "--pooled"]),
         (["figures"], ["--data-dir", "[png|pdf|svg]"]),
@@ -271,7 +271,9 @@ def test_tables_are_printed(paper, results):
     printed = [f"{published.rmse('svm', 'vote', name):.3f}" for name in published.CALIBRATORS]
     row = "| vote | 2 | 0.200 | {} | 0.533 | ● | {} |  |  |  | {} |  |".format(*printed)
     assert row in shown.stdout
-    assert "| everything |  | 1 | 128 | 0.110 |" in shown.stdout
+    assert "**Figures more than 0.02 from the printed ones**" in shown.stdout
+    assert "everything" not in shown.stdout  # which is what `cost` prints
+    assert r"\caption{Table 5: RMSE" in paper("tables", "--format", "latex").stdout
 
 
 def test_pooled_tables(paper, results):
@@ -285,6 +287,7 @@ def test_the_cost_is_printed_alone(paper, results):
     shown = paper("cost").stdout
     assert shown.startswith("**Cost in sum**")
     assert "**Cost of all data sets**" in shown and "Table 1" not in shown
+    assert "| everything |  | 1 | 128 | 0.110 |" in shown
     some = paper("cost", "--datasets", "vote").stdout
     assert [row for row in some.splitlines() if row.startswith("| everything |  |")] != [
         row for row in shown.splitlines() if row.startswith("| everything |  |")
@@ -299,7 +302,8 @@ def test_first_folds_alone(paper, data):
 def test_tables_are_written_in_three_forms(paper, results):
     printed = paper("tables", "--output", "out/tables").stdout
     folder = Path("out/tables")
-    names = [*(f"table-{number}" for number in range(1, 7)), "cost", "cost-in-sum", "cost-of-all"]
+    names = [*(f"table-{number}" for number in range(1, 7))]
+    names += ["order", "tests-that-differ", "figures-that-differ", "own"]
     expected = {f"{name}.{ending}" for name in names for ending in ("tex", "csv")}
     assert {path.name for path in folder.iterdir()} == expected | {"tables.md"}
     assert (folder / "tables.md").read_text(encoding="utf-8") == printed.removesuffix("\n")
@@ -308,6 +312,19 @@ def test_tables_are_written_in_three_forms(paper, results):
     assert (svm["PS mark"], svm["PCT paper"]) == ("●", published.rmse("svm", "vote"))
     latex = (folder / "table-5.tex").read_text(encoding="utf-8")
     assert re.search(r"^vote & 2 & 0.200 & 0\.\d{3} & 0.533 & \$\\bullet\$ & ", latex, re.MULTILINE)
+
+
+def test_results_are_exported_and_imported(paper, results):
+    assert paper("export", "results.json").output == ""
+    assert paper("import", "results.json", "--store", "again.sqlite").output == ""
+    assert paper("tables", "--store", "again.sqlite").stdout == paper("tables").stdout
+    Path("other.json").write_text('{"format": "none"}', encoding="utf-8")
+    line = complaint(paper("import", "other.json", "--store", "new.sqlite", code=1))
+    assert line.startswith("caltree: error: cannot read other.json: its format is 'none'")
+    assert not Path("new.sqlite").exists()
+    Path("broken.json").write_text('{"format": "caltree-paper-results-1"}', encoding="utf-8")
+    line = complaint(paper("import", "broken.json", "--store", "new.sqlite", code=1))
+    assert "'datasets'" in line
 
 
 def test_what_cannot_be_written_is_one_line(paper, results):

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import BernoulliNB
 
-from caltree import IdentityCalibrator, PlattScaling
+from caltree import IdentityCalibrator, LogisticModelTree, PlattScaling
 from caltree.paper import protocol
 from caltree.paper.data import DataSet
 from caltree.paper.generators import led24, rdg1
@@ -21,6 +21,7 @@ from caltree.paper.protocol import (
     measures,
     n_test_rows,
     outer_folds,
+    predict_alone,
     run_fold,
     score,
     seed_of,
@@ -198,8 +199,31 @@ def test_a_fold_of_every_learner(learner):
         assert 0 < found["rmse"] < 1 and 0 < found["accuracy"] <= 1
         assert found["brier_score"] == pytest.approx(found["rmse"] ** 2, rel=1e-12)
     assert list(outcome.seconds) == [learner, *(f"calibrator {name}" for name in CALIBRATORS)]
-    assert min(outcome.seconds.values()) > 0
+    assert outcome.seconds[learner] > 0
+    assert min(outcome.seconds.values()) >= 0
     assert len({found["rmse"] for found in outcome.measures.values()}) > 1
+
+
+def test_a_classifier_alone_is_judged_as_it_is():
+    data = rdg1(60)
+    rows, test_rows = outer_folds(data.y, 0, 3, 1)[1]
+    outcome = run_fold(data, "logistic_model_tree", 0, 1, ["pct", "platt"], n_folds=3)
+    model = LogisticModelTree().fit(data.X.iloc[rows], data.y[rows])
+    found = model.predict_proba(data.X.iloc[test_rows])
+    order = [model.classes_.tolist().index(label) for label in data.classes]
+    assert outcome.measures == {"none": measures(data.y[test_rows], found[:, order], data.classes)}
+    assert list(outcome.seconds) == ["logistic_model_tree"]
+
+
+def test_a_classifier_alone_gives_an_absent_class_the_probability_0():
+    data = rdg1(80)
+    y = data.y.astype("<U4")
+    y[11] = "rare"
+    data = DataSet("rdg1", data.X, y, ("c1", "rare", "c0"), ())
+    fold = next(fold for fold in outer_folds(y, 0, 5, 1) if 11 in fold[1])
+    probabilities = predict_alone(data, "logistic_model_tree", fold)
+    assert_probabilities(probabilities)
+    assert probabilities[:, 1].tolist() == [0.0] * len(fold[1])
 
 
 def test_a_fold_is_the_same_every_time_and_with_every_company(digits):

@@ -7,10 +7,11 @@ import pytest
 
 from caltree.metrics import rmse
 from caltree.paper import published
-from caltree.paper.cost import cost_of_all, cost_summary, cost_table
+from caltree.paper.cost import cost_of_all, cost_summary
 from caltree.paper.datasets import NAMES
 from caltree.paper.generators import led24
 from caltree.paper.protocol import outer_folds
+from caltree.paper.rmse import pooled_rmse
 from caltree.paper.statistics import corrected_resampled_t_test
 from caltree.paper.store import Cell, Shape, Store
 from caltree.paper.summary import (
@@ -18,7 +19,6 @@ from caltree.paper.summary import (
     compare_with_tree,
     counts,
     datasets_table,
-    pooled_rmse,
     results_table,
     sign_table,
 )
@@ -76,9 +76,11 @@ def test_means_marks_and_figures_of_the_paper(store):
     assert table.header == [
         *("data set", "folds", "PCT", "paper"),
         *("PS", "", "paper", "", "IR", "", "paper", ""),
+        *("uncalibrated", "tree with our defaults", "forest", "logistic model tree"),
     ]
     [row] = table.rows
-    ours, paper = row[:3] + row[4:6] + row[8:10], [row[3], *row[6:8], *row[10:]]
+    assert row[12:] == [None] * 4
+    ours, paper = row[:3] + row[4:6] + row[8:10], [row[3], *row[6:8], *row[10:12]]
     assert ours == ["yeast", 4, pytest.approx(0.35), pytest.approx(0.45), "●", 0.25, "○"]
     assert paper == [
         published.rmse("naive_bayes", "yeast"),
@@ -121,6 +123,16 @@ def test_the_folds_are_those_of_the_calibrator_that_has_fewest(store):
     fill(store, "vote", pct=SAME, platt=SAME[:3], isotonic=SAME)
     [row] = results_table(store, "naive_bayes", 2).rows
     assert row[1] == 3
+
+
+def test_what_is_not_in_the_paper_has_columns_of_its_own(store):
+    fill(store, "vote", pct=SAME, none=RISING, tree=[0.1, 0.2], forest=[0.3])
+    fill(store, "vote", "logistic_model_tree", none=[0.6, 0.7])
+    fill(store, "sick", "logistic_model_tree", none=[0.6, 0.7])
+    [row] = results_table(store, "naive_bayes", 2).rows  # sick has no results of naive Bayes
+    assert row[12:] == [pytest.approx(mean) for mean in (0.35, 0.15, 0.3, 0.65)]
+    pooled = results_table(store, "naive_bayes", 2, pooled=True).rows[0][15]
+    assert pooled == pytest.approx(math.sqrt((51 * 0.6**2 + 50 * 0.7**2) / 101))
 
 
 def test_runs_that_are_not_complete_do_not_count_for_marks(store):
@@ -213,17 +225,6 @@ def test_the_paper_does_not_always_count_its_own_marks(store):
 # Cost
 
 
-def test_costs_are_means_and_hours(store):
-    for fold, seconds in enumerate((1.0, 3.0)):
-        steps = {"svm": seconds, "calibrator pct": 0.36, "calibrator tree": 0.0}
-        store.add(Cell("vote", "svm", 0, fold), {}, steps)
-    assert cost_table(store).rows == [
-        ["vote", "SVMs with RBF kernels", "PCT", 0.36, 2, pytest.approx(0.01)],
-        ["vote", "SVMs with RBF kernels", "tree with our defaults", 0.0, 2, 0.0],
-        ["vote", "SVMs with RBF kernels", "training", 2.0, 2, pytest.approx(200 / 3600)],
-    ]
-
-
 def test_costs_in_sum_are_of_what_was_measured(store):
     def spend(dataset, learner, seconds, **calibrators):
         steps = {learner: seconds, **{f"calibrator {k}": v for k, v in calibrators.items()}}
@@ -307,7 +308,8 @@ def test_nothing_is_estimated_where_everything_is_measured(store, learner):
 def test_an_empty_store_has_all_tables(store):
     tables = all_tables(store)
     names = ["table-1", "table-2", "table-3", "table-4", "table-5", "table-6"]
-    assert list(tables) == [*names, "cost", "cost-in-sum", "cost-of-all"]
-    assert [len(table.rows) for table in tables.values()] == [32, 0, 0, 0, 0, 8, 0, 1, 1]
+    others = ["order", "tests-that-differ", "figures-that-differ", "own"]
+    assert list(tables) == [*names, *others]
+    assert [len(table.rows) for table in tables.values()] == [32, 0, 0, 0, 0, 8, 8, 0, 0, 0]
     for table in tables.values():
         assert all(len(row) == len(table.header) for row in table.rows)

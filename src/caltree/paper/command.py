@@ -11,6 +11,7 @@ import click
 
 from .._fitted.files import write_atomically
 from .._options import ABOUT_NAMES, names_option
+from .published import LEARNERS
 
 if TYPE_CHECKING:
     from .experiment import Done, Plan
@@ -66,7 +67,7 @@ _store_option = click.option(
 
 @paper.command(epilog=ABOUT_NAMES)
 @names_option("--datasets", "Data sets, 'small' or 'all'.", default=["small"])
-@names_option("--learners", "Base learners, or 'all'.", default=["all"])
+@names_option("--learners", "Base learners, or 'all'.", default=list(LEARNERS))
 @names_option(
     "--calibrators", "Calibrators, or 'all'.", default=["none", "pct", "platt", "isotonic"]
 )
@@ -97,12 +98,12 @@ def run(
     """
     from .datasets import NAMES, check_available
     from .experiment import Plan
-    from .protocol import CALIBRATORS, LEARNERS
+    from .protocol import ALONE, CALIBRATORS
     from .store import Store
 
     plan = Plan(
         datasets=_choice("--datasets", datasets, NAMES, {"small": SMALL}),
-        learners=_choice("--learners", learners, tuple(LEARNERS)),
+        learners=_choice("--learners", learners, (*LEARNERS, *ALONE)),
         calibrators=_choice("--calibrators", calibrators, tuple(CALIBRATORS)),
         **{name: options[name] for name in ("runs", "folds", "first_folds", "seed", "data_dir")},
     )
@@ -156,6 +157,14 @@ def _carry_out(plan: Plan, store: Store, options: dict[str, Any]) -> list[Done]:
 
 @paper.command()
 @click.option(
+    "--format",
+    "form",
+    type=click.Choice(["markdown", "latex"]),
+    default="markdown",
+    show_default=True,
+    help="The form of the printed tables.",
+)
+@click.option(
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
     help="A folder for the tables as Markdown, LaTeX and CSV.",
@@ -166,8 +175,8 @@ def _carry_out(plan: Plan, store: Store, options: dict[str, Any]) -> list[Done]:
     help="Show the RMSE of all test rows together, not the mean of that of each fold.",
 )
 @_store_option
-def tables(path: Path, output: Path | None, pooled: bool) -> None:
-    """Print tables 1 to 6, ours beside the paper's, and what the experiments cost."""
+def tables(path: Path, form: str, output: Path | None, pooled: bool) -> None:
+    """Print tables 1 to 6, ours beside the paper's, and list where they differ."""
     from . import render
     from .store import Store
     from .summary import all_tables
@@ -175,7 +184,7 @@ def tables(path: Path, output: Path | None, pooled: bool) -> None:
     with _one_line_errors():
         found = all_tables(Store(path), pooled=pooled)
         for table in found.values():
-            click.echo(render.markdown(table))
+            click.echo(getattr(render, form)(table))
         if output is not None:
             _write_tables(found, output)
 
@@ -189,6 +198,36 @@ def _write_tables(tables: dict[str, Table], folder: Path) -> None:
             write_atomically(folder / f"{name}.{ending}", make(table).encode())
     everything = "\n".join(map(render.markdown, tables.values()))
     write_atomically(folder / "tables.md", everything.encode())
+
+
+@paper.command(name="export")
+@click.argument("output", type=click.Path(path_type=Path, dir_okay=False))
+@_store_option
+def export_results(path: Path, output: Path) -> None:
+    """Write all results to OUTPUT, a small JSON file that can be kept and shared."""
+    from .exchange import to_text
+    from .store import Store
+
+    with _one_line_errors():
+        write_atomically(output, to_text(Store(path)).encode())
+
+
+@paper.command(name="import")
+@click.argument("results", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@_store_option
+def import_results(path: Path, results: Path) -> None:
+    """Add the results of RESULTS, a file that `caltree paper export` wrote.
+
+    The tables can then be made, and a run goes on where those results end.
+    """
+    from .exchange import from_text
+    from .store import Store
+
+    with _one_line_errors():
+        try:
+            from_text(results.read_text(encoding="utf-8"), lambda given: Store(path, given))
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise ValueError(f"cannot read {results}: {error}") from None
 
 
 @paper.command(epilog=ABOUT_NAMES)

@@ -51,16 +51,6 @@ def _problems(size: Size) -> int:
     return 1 if size.classes == 2 else size.classes
 
 
-def cost_table(store: Store) -> Table:
-    """Seconds a fold, and hours of all runs in one process."""
-    rows: list[list[Text]] = [
-        [dataset, IN_WORDS[learner], _step_in_words(step), seconds, n_folds, _hours(seconds)]
-        for dataset, learner, step, seconds, n_folds in store.costs()
-    ]
-    header = ["data set", "learner", "step", "seconds a fold", "folds", "hours for 10 x 10 folds"]
-    return Table("Cost", header, rows)
-
-
 def cost_summary(store: Store) -> Table:
     """The mean cost of learners and calibrators, and that of the whole experiment.
 

@@ -12,7 +12,7 @@ import joblib
 
 from .data import DataSet
 from .datasets import check_available, load
-from .protocol import Outcome, run_fold
+from .protocol import Outcome, calibrators_for, run_fold
 from .store import Cell, Shape, Store
 from .workers import workers
 
@@ -57,8 +57,12 @@ class Done:
 
 def remaining(plan: Plan, store: Store) -> list[Cell]:
     """The folds that lack the result of some calibrator."""
-    done, wanted = store.done(), set(plan.calibrators)
-    return [cell for cell in plan.cells() if not wanted <= done.get(cell, set())]
+    done = store.done()
+    return [
+        cell
+        for cell in plan.cells()
+        if not set(calibrators_for(cell.learner, plan.calibrators)) <= done.get(cell, set())
+    ]
 
 
 def carry_out(
@@ -109,7 +113,8 @@ def _claim_cells(plan: Plan, store: Store) -> Iterator[tuple[Cell, tuple[str, ..
         if store.claim(cell):
             # Another process may have finished it since the list was made.
             there = store.calibrators_of(cell)
-            missing = tuple(name for name in plan.calibrators if name not in there)
+            wanted = calibrators_for(cell.learner, plan.calibrators)
+            missing = tuple(name for name in wanted if name not in there)
             if missing:
                 yield cell, missing
             else:

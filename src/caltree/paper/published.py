@@ -33,6 +33,8 @@ IN_WORDS = {
     "isotonic": "IR",
     "none": "uncalibrated",
     "tree": "tree with our defaults",
+    "forest": "forest",
+    "logistic_model_tree": "logistic model tree",
 }
 
 

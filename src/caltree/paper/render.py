@@ -33,6 +33,11 @@ def text(cell: Cell) -> str:
     return f"{cell:.3f}" if isinstance(cell, float) else str(cell)
 
 
+def p_value(value: float) -> str:
+    """A p-value with five decimals, as the paper prints them."""
+    return "<0.00001" if value < 1e-5 else f"{value:.5f}"
+
+
 def is_numeric(table: Table, column: int) -> bool:
     """Whether a column holds nothing but numbers and gaps."""
     cells = [row[column] for row in table.rows if row[column] is not None]

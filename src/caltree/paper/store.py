@@ -187,6 +187,18 @@ class Store:
         )
         return {(run, fold): value for run, fold, value in rows}
 
+    def all_results(self) -> list[tuple[Cell, str, str, float]]:
+        """Every result: its fold, its calibrator, its measure and the value."""
+        columns = "dataset, learner, run, fold, calibrator, measure, value"
+        rows = self._all(f"SELECT {columns} FROM result ORDER BY {columns}")
+        return [(Cell(*row[:4]), *row[4:]) for row in rows]
+
+    def all_costs(self) -> list[tuple[Cell, str, float]]:
+        """The seconds of every step of every fold."""
+        columns = "dataset, learner, run, fold, step, seconds"
+        rows = self._all(f"SELECT {columns} FROM cost ORDER BY {columns}")
+        return [(Cell(*row[:4]), *row[4:]) for row in rows]
+
     def costs(self) -> list[tuple[str, str, str, float, int]]:
         """Data set, learner, step, mean seconds a fold, and the number of folds behind it."""
         return self._all(

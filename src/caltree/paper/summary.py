@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from . import published
-from .cost import cost_of_all, cost_summary, cost_table
+from .agreement import far_table, marks_table, order_table, own_table
 from .datasets import NAMES
-from .protocol import n_test_rows
 from .published import CALIBRATORS, IN_WORDS, LEARNERS, RIVALS, Counts
 from .render import Cell as Text
-from .render import Table
+from .render import Table, p_value
+from .rmse import OWN, overall_rmse
 from .statistics import compare, sign_test
 from .store import Store, pair_folds
 
@@ -31,7 +29,7 @@ class Comparison:
 
 
 def all_tables(store: Store, *, pooled: bool = False) -> dict[str, Table]:
-    """Return tables 1 to 6 of the paper and the cost of the experiments, by name.
+    """Return tables 1 to 6 of the paper and how far ours agree with them, by name.
 
     A pooled RMSE is that of all test rows together, and not the mean over the folds.
     """
@@ -40,9 +38,15 @@ def all_tables(store: Store, *, pooled: bool = False) -> dict[str, Table]:
         f"table-{number}": results_table(store, learner, number, pooled=pooled)
         for learner, number in numbers.items()
     }
-    costs = {"cost": cost_table(store), "cost-in-sum": cost_summary(store)}
-    costs["cost-of-all"] = cost_of_all(store)
-    return {"table-1": datasets_table(store), **results, "table-6": sign_table(store), **costs}
+    return {
+        "table-1": datasets_table(store),
+        **results,
+        "table-6": sign_table(store),
+        "order": order_table(store),
+        "tests-that-differ": marks_table(store),
+        "figures-that-differ": far_table(store),
+        "own": own_table(store),
+    }
 
 
 def datasets_table(store: Store) -> Table:
@@ -64,28 +68,15 @@ def compare_with_tree(
     store: Store, learner: str, dataset: str, calibrator: str, *, pooled: bool = False
 ) -> Comparison | None:
     """A calibrator's result, and whether the tree's is significantly better or worse."""
-    own = store.results(dataset, learner, calibrator)
-    if not own:
+    error = overall_rmse(store, learner, dataset, calibrator, pooled=pooled)
+    if error is None:
         return None
+    own = store.results(dataset, learner, calibrator)
     mark, n_folds = None, int(store.settings()["folds"])
     tree, other = pair_folds(store.results(dataset, learner, "pct"), own, n_folds)
     if calibrator != "pct" and len(tree):
         mark = compare(tree, other, published.significance().p, n_folds=n_folds)
-    if pooled:
-        error = pooled_rmse(own, store.datasets()[dataset].rows, n_folds)
-    else:
-        error = math.fsum(own.values()) / len(own)
     return Comparison(error, len(own), mark)
-
-
-def pooled_rmse(results: Mapping[tuple[int, int], float], n_rows: int, n_folds: int) -> float:
-    """Return the RMSE of the test rows of all folds together, from that of each run and fold.
-
-    The rows of the data set and the folds of a run say how much each fold counts.
-    """
-    sizes = {key: n_test_rows(n_rows, n_folds, key[1]) for key in results}
-    squares = math.fsum(size * results[key] ** 2 for key, size in sizes.items())
-    return math.sqrt(squares / sum(sizes.values()))
 
 
 def results_table(store: Store, learner: str, number: int, *, pooled: bool = False) -> Table:
@@ -99,10 +90,12 @@ def results_table(store: Store, learner: str, number: int, *, pooled: bool = Fal
         n_results = [each.n_results for each in found.values() if each]
         if n_results:
             cells = [_beside_the_paper(learner, dataset, name, found[name]) for name in found]
-            rows.append([dataset, min(n_results), *(cell for part in cells for cell in part)])
+            own = [overall_rmse(store, learner, dataset, name, pooled=pooled) for name in OWN]
+            rows.append([dataset, min(n_results), *(cell for part in cells for cell in part), *own])
     header = ["data set", "folds", "PCT", "paper"]
     for name in RIVALS:
         header += [IN_WORDS[name], "", "paper", ""]
+    header += [IN_WORDS[name] for name in OWN]
     note = f"● the tree is significantly better, ○ worse (p = {published.significance().p}, "
     note += "corrected resampled t-test of complete runs)."
     absent = [name for name in NAMES if name not in {row[0] for row in rows}]
@@ -153,9 +146,5 @@ def sign_table(store: Store) -> Table:
 
 
 def _in_columns(found: Counts, p: float | str, exact: float) -> list[Text]:
-    shown = p if isinstance(p, str) else _p(p)
-    return [found.wins, found.draws, found.losses, shown, _p(exact)]
-
-
-def _p(value: float) -> str:
-    return "<0.00001" if value < 1e-5 else f"{value:.5f}"
+    shown = p if isinstance(p, str) else p_value(p)
+    return [found.wins, found.draws, found.losses, shown, p_value(exact)]

@@ -1,0 +1,62 @@
+"""The RMSE of a learner with a calibrator on a data set: over folds, or over all rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from .protocol import ALONE, n_test_rows
+from .store import Store
+
+OWN = ("none", "tree", "forest", "logistic_model_tree")
+"""Beside the calibrators of the paper: no calibration, ours, and a classifier alone."""
+
+
+def rmse_by_fold(
+    store: Store, learner: str, dataset: str, calibrator: str
+) -> dict[tuple[int, int], float]:
+    """The RMSE by run and fold, of a calibrator of the paper or one of `OWN`."""
+    if calibrator in ALONE:
+        return store.results(dataset, calibrator, "none")
+    return store.results(dataset, learner, calibrator)
+
+
+def overall_rmse(
+    store: Store, learner: str, dataset: str, calibrator: str, *, pooled: bool = False
+) -> float | None:
+    """The mean RMSE of all folds that were carried out, or that of their rows together.
+
+    None if there are no results.
+    """
+    found = rmse_by_fold(store, learner, dataset, calibrator)
+    if not found:
+        return None
+    if pooled:
+        n_folds = int(store.settings()["folds"])
+        return pooled_rmse(found, store.datasets()[dataset].rows, n_folds)
+    return math.fsum(found.values()) / len(found)
+
+
+def mean_pairs(
+    store: Store, learner: str, one: str, other: str, datasets: tuple[str, ...]
+) -> dict[str, tuple[float, float]]:
+    """The mean RMSE of two calibrators over the same folds, by data set."""
+    found = {}
+    for dataset in datasets:
+        first = rmse_by_fold(store, learner, dataset, one)
+        second = rmse_by_fold(store, learner, dataset, other)
+        both = first.keys() & second.keys()
+        if both:
+            means = [math.fsum(each[key] for key in both) / len(both) for each in (first, second)]
+            found[dataset] = (means[0], means[1])
+    return found
+
+
+def pooled_rmse(results: Mapping[tuple[int, int], float], n_rows: int, n_folds: int) -> float:
+    """Return the RMSE of the test rows of all folds together, from that of each run and fold.
+
+    The rows of the data set and the folds of a run say how much each fold counts.
+    """
+    sizes = {key: n_test_rows(n_rows, n_folds, key[1]) for key in results}
+    squares = math.fsum(size * results[key] ** 2 for key, size in sizes.items())
+    return math.sqrt(squares / sum(sizes.values()))
