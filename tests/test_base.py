@@ -20,6 +20,7 @@ from caltree import (
     IsotonicScaling,
     PlattScaling,
     PublishedCalibrationTree,
+    RegularizedIsotonicScaling,
     SmoothIsotonicScaling,
     TemperatureScaling,
 )
@@ -46,9 +47,18 @@ CALIBRATORS = {
     "beta": BetaScaling(),
     "isotonic": IsotonicScaling(),
     "smooth isotonic": SmoothIsotonicScaling(),
+    "regularized isotonic": RegularizedIsotonicScaling(),
     "identity": IdentityCalibrator(),
 }
-GLOBAL = ["Platt", "temperature", "beta", "isotonic", "smooth isotonic", "identity"]
+GLOBAL = [
+    "Platt",
+    "temperature",
+    "beta",
+    "isotonic",
+    "smooth isotonic",
+    "regularized isotonic",
+    "identity",
+]
 # Cross-validation deals rows into folds in their order and class by class, so that another order
 # of rows or classes, or a row given twice, makes other folds. The other calibrators have none.
 WITHOUT_FOLDS = ["small tree", "small boosted tree", *GLOBAL]
@@ -203,7 +213,8 @@ def test_one_column_stands_for_two(name):
         for name in CALIBRATORS
         for score_type in ("auto", "logit", "margin")
         if name not in SHRUNKEN or score_type == "logit"
-        if name != "smooth isotonic"  # a curve over the scores as they are
+        if name
+        not in ("smooth isotonic", "regularized isotonic")  # a curve over the scores as they are
     ],
 )
 def test_logits_say_the_same_as_probabilities(name, score_type):
@@ -279,7 +290,9 @@ def test_a_row_without_weight_is_absent_whatever_it_holds(name):
     assert_close(answers(name, X, labels, scores, keep.astype(int), asked=(X, SCORES)), expected)
 
 
-@pytest.mark.parametrize("name", ["isotonic", "smooth isotonic", "identity"])
+@pytest.mark.parametrize(
+    "name", ["isotonic", "smooth isotonic", "regularized isotonic", "identity"]
+)
 @pytest.mark.parametrize("factor", [0.1, 1000, 1e12])
 def test_a_common_factor_of_the_weights_does_not_matter(name, factor):
     weights = np.random.default_rng(0).uniform(0.2, 5.0, len(Y))
@@ -291,7 +304,7 @@ def test_a_common_factor_of_the_weights_does_not_matter(name, factor):
 def test_weights_that_sum_to_next_to_nothing_warn_the_caller(name):
     model, weights = clone(CALIBRATORS[name]), np.full(len(Y), 0.001)
     # To these the scale of weights means nothing.
-    if name in ("isotonic", "smooth isotonic", "identity"):
+    if name in ("isotonic", "smooth isotonic", "regularized isotonic", "identity"):
         expected = clone(model).fit(X, Y, SCORES).predict_proba(X, SCORES)
         found = model.fit(X, Y, SCORES, weights).predict_proba(X, SCORES)
         assert found == pytest.approx(expected, abs=1e-12)

@@ -20,6 +20,7 @@ from caltree import (
     IsotonicScaling,
     PlattScaling,
     PublishedCalibrationTree,
+    RegularizedIsotonicScaling,
     SmoothIsotonicScaling,
     TemperatureScaling,
 )
@@ -36,6 +37,7 @@ CALIBRATORS = [
     BetaScaling(),
     IsotonicScaling(),
     SmoothIsotonicScaling(),
+    RegularizedIsotonicScaling(),
     IdentityCalibrator(),
 ]
 IDS = [repr(each) for each in CALIBRATORS]

@@ -21,6 +21,7 @@ from caltree import (
     IsotonicScaling,
     PlattScaling,
     PublishedCalibrationTree,
+    RegularizedIsotonicScaling,
     SmoothIsotonicScaling,
     TemperatureScaling,
 )
@@ -261,6 +262,7 @@ EVERY = {
     "beta": BetaScaling(),
     "isotonic": IsotonicScaling(),
     "smooth isotonic": SmoothIsotonicScaling(),
+    "regularized isotonic": RegularizedIsotonicScaling(),
     "identity": IdentityCalibrator(),
 }
 every_calibrator = pytest.mark.parametrize("calibrator", EVERY.values(), ids=EVERY)

@@ -6,6 +6,7 @@ import argparse
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
@@ -31,6 +32,7 @@ from caltree.paper.protocol import outer_folds
 from .data import capped, names_in, with_plain_names
 
 MOST_ROWS = 10_000
+MOST_CATEGORIES = 255  # of a column, in scikit-learn's gradient boosting
 STRENGTHS = (0.0, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 MEASURES = {"accuracy": 4, "rmse": 4, "leaves": 1, "seconds": 2}  # and their decimals
 
@@ -58,8 +60,17 @@ def pruned_tree() -> Any:
     return make_pipeline(numbers(), search)
 
 
+def few_categories(X: pd.DataFrame) -> pd.DataFrame:
+    """A table whose nominal columns of more than 255 categories are numbers, their codes."""
+    many = [name for name in X if getattr(X[name].dtype, "categories", None) is not None]
+    many = [name for name in many if len(X[name].dtype.categories) > MOST_CATEGORIES]
+    codes = {name: X[name].cat.codes.astype(float).replace(-1.0, np.nan) for name in many}
+    return X.assign(**codes)
+
+
 def boosting() -> Any:
-    return HistGradientBoostingClassifier(categorical_features="from_dtype", random_state=0)
+    model = HistGradientBoostingClassifier(categorical_features="from_dtype", random_state=0)
+    return make_pipeline(FunctionTransformer(few_categories), model)
 
 
 CLASSIFIERS: dict[str, Callable[[], Any]] = {
@@ -113,6 +124,8 @@ def carry_out(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
     done = set(zip(known["dataset"], known["classifier"], known["fold"], strict=True))
     for dataset in arguments.datasets or names_in(arguments.data_dir):
         data = with_plain_names(capped(load(dataset, arguments.data_dir), MOST_ROWS))
+        # Gradient boosting cannot take an attribute without any value.
+        data = replace(data, X=data.X.dropna(axis="columns", how="all"))
         folds = outer_folds(data.y, 0, arguments.folds, seed=1)
         for number, (train, test) in enumerate(folds):
             for name in CLASSIFIERS:

@@ -24,6 +24,7 @@ from caltree import (
     IsotonicScaling,
     PlattScaling,
     PublishedCalibrationTree,
+    RegularizedIsotonicScaling,
     SmoothIsotonicScaling,
     TemperatureScaling,
 )
@@ -110,6 +111,10 @@ PARAMETERS: dict[type, dict[str, Draw]] = {
     BetaScaling: {**SHARED, "l2_regularization": OF_SHRUNKEN["l2_regularization"]},
     IsotonicScaling: SHARED,
     SmoothIsotonicScaling: SHARED,
+    RegularizedIsotonicScaling: {
+        **SHARED,
+        "l2_regularization": OF_SHRUNKEN["l2_regularization"],
+    },
     IdentityCalibrator: SHARED,
 }
 # These look at the scores alone.
@@ -119,6 +124,7 @@ GLOBAL = (
     BetaScaling,
     IsotonicScaling,
     SmoothIsotonicScaling,
+    RegularizedIsotonicScaling,
     IdentityCalibrator,
 )
 # Never left at their defaults, for speed and since a fit must be repeatable.
@@ -134,7 +140,8 @@ SHARES = {
     TemperatureScaling: 0.04,
     BetaScaling: 0.06,
     IsotonicScaling: 0.05,
-    SmoothIsotonicScaling: 0.03,
+    SmoothIsotonicScaling: 0.015,
+    RegularizedIsotonicScaling: 0.015,
     IdentityCalibrator: 0.04,
 }
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .forest import CalibrationForest
     from .logistic_model_tree import LogisticModelTree
     from .published import PublishedCalibrationTree
+    from .regularized_isotonic import RegularizedIsotonicScaling
     from .scaling import (
         IdentityCalibrator,
         IsotonicScaling,
@@ -36,6 +37,7 @@ __all__ = [
     "LogisticModelTree",
     "PlattScaling",
     "PublishedCalibrationTree",
+    "RegularizedIsotonicScaling",
     "SmoothIsotonicScaling",
     "TemperatureScaling",
     "__version__",
@@ -57,6 +59,7 @@ _HOMES = {
     "LogisticModelTree": "logistic_model_tree",
     "PlattScaling": "scaling",
     "PublishedCalibrationTree": "published",
+    "RegularizedIsotonicScaling": "regularized_isotonic",
     "SmoothIsotonicScaling": "scaling",
     "TemperatureScaling": "curves",
     "audit": "_audit",

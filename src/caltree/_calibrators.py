@@ -16,6 +16,7 @@ from .ensemble import CalibrationEnsemble
 from .forest import CalibrationForest
 from .logistic_model_tree import LogisticModelTree
 from .published import PublishedCalibrationTree
+from .regularized_isotonic import RegularizedIsotonicScaling
 from .scaling import IdentityCalibrator, IsotonicScaling, PlattScaling, SmoothIsotonicScaling
 from .tree import CalibrationTree
 
@@ -27,6 +28,7 @@ SHORTCUTS: dict[str, type[Calibrator]] = {
     "ensemble": CalibrationEnsemble,
     "isotonic": IsotonicScaling,
     "smooth_isotonic": SmoothIsotonicScaling,
+    "regularized_isotonic": RegularizedIsotonicScaling,
     "platt": PlattScaling,
     "temperature": TemperatureScaling,
     "beta": BetaScaling,
@@ -56,8 +58,8 @@ def load(path: Any) -> StoredEstimator:
     calibrator or classifier
         A `CalibrationTree`, `PublishedCalibrationTree`, `CalibrationForest`,
         `CalibrationBoosting`, `CalibrationEnsemble`, `PlattScaling`, `TemperatureScaling`,
-        `BetaScaling`, `IsotonicScaling`, `SmoothIsotonicScaling`, `IdentityCalibrator` or
-        `LogisticModelTree`, as the file says.
+        `BetaScaling`, `IsotonicScaling`, `SmoothIsotonicScaling`, `RegularizedIsotonicScaling`,
+        `IdentityCalibrator` or `LogisticModelTree`, as the file says.
 
     Examples
     --------

@@ -20,6 +20,7 @@ from caltree import (
     IsotonicScaling,
     PlattScaling,
     PublishedCalibrationTree,
+    RegularizedIsotonicScaling,
     SmoothIsotonicScaling,
     TemperatureScaling,
 )
@@ -35,6 +36,7 @@ NAMES = {
     "ensemble": CalibrationEnsemble(),
     "isotonic": IsotonicScaling(),
     "smooth_isotonic": SmoothIsotonicScaling(),
+    "regularized_isotonic": RegularizedIsotonicScaling(),
     "platt": PlattScaling(),
     "temperature": TemperatureScaling(),
     "beta": BetaScaling(),

@@ -18,6 +18,7 @@ from caltree import (
     IsotonicScaling,
     PlattScaling,
     PublishedCalibrationTree,
+    RegularizedIsotonicScaling,
     SmoothIsotonicScaling,
     TemperatureScaling,
 )
@@ -80,6 +81,7 @@ def test_the_model_knows_its_columns(run, visits):
         ("beta", BetaScaling()),
         ("isotonic", IsotonicScaling()),
         ("smooth_isotonic", SmoothIsotonicScaling()),
+        ("regularized_isotonic", RegularizedIsotonicScaling()),
         ("published", PublishedCalibrationTree()),
     ],
     ids=[
@@ -92,6 +94,7 @@ def test_the_model_knows_its_columns(run, visits):
         "beta",
         "isotonic",
         "smooth_isotonic",
+        "regularized_isotonic",
         "published",
     ],
 )

@@ -27,6 +27,7 @@ from caltree import (
     IsotonicScaling,
     PlattScaling,
     PublishedCalibrationTree,
+    RegularizedIsotonicScaling,
     SmoothIsotonicScaling,
     TemperatureScaling,
 )
@@ -47,6 +48,7 @@ CALIBRATORS = {
     "beta": BetaScaling(),
     "isotonic": IsotonicScaling(),
     "smooth isotonic": SmoothIsotonicScaling(),
+    "regularized isotonic": RegularizedIsotonicScaling(),
     "identity": IdentityCalibrator(),
 }
 every = pytest.mark.parametrize("name", CALIBRATORS)

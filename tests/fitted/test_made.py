@@ -15,6 +15,7 @@ from caltree import (
     IsotonicScaling,
     PlattScaling,
     PublishedCalibrationTree,
+    RegularizedIsotonicScaling,
     SmoothIsotonicScaling,
     TemperatureScaling,
 )
@@ -33,6 +34,7 @@ KINDS = [
     BetaScaling(),
     IsotonicScaling(),
     SmoothIsotonicScaling(),
+    RegularizedIsotonicScaling(),
     IdentityCalibrator(),
 ]
 

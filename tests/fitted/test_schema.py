@@ -25,6 +25,7 @@ from caltree import (
     LogisticModelTree,
     PlattScaling,
     PublishedCalibrationTree,
+    RegularizedIsotonicScaling,
     SmoothIsotonicScaling,
     TemperatureScaling,
     cli,
@@ -201,6 +202,7 @@ CASES = {
     "isotonic": (IsotonicScaling, rows),
     "isotonic, many classes": (IsotonicScaling, lambda: rows(5)),
     "smooth isotonic": (SmoothIsotonicScaling, rows),
+    "regularized isotonic": (RegularizedIsotonicScaling, rows),
     "identity": (IdentityCalibrator, rows),
     "identity, several classifiers": (IdentityCalibrator, lambda: rows(3, 2)),
 }

@@ -12,6 +12,7 @@ from caltree import (
     IsotonicScaling,
     PlattScaling,
     PublishedCalibrationTree,
+    RegularizedIsotonicScaling,
     SmoothIsotonicScaling,
     TemperatureScaling,
 )
@@ -25,6 +26,7 @@ CALIBRATORS = [
     BetaScaling(),
     IsotonicScaling(),
     SmoothIsotonicScaling(),
+    RegularizedIsotonicScaling(),
     IdentityCalibrator(),
 ]
 names = [type(calibrator).__name__ for calibrator in CALIBRATORS]

@@ -158,6 +158,17 @@ class ScoreKind:
         second = scores[:, 1:]
         return second if self.score_type == "probability" else second - scores[:, :1]
 
+    def one_score_a_classifier(self, matrix: Floats) -> Floats:
+        """The scores of `one_score_a_class` before they are averaged.
+
+        Of shape (n, classifiers, columns).
+        """
+        if matrix.shape[1] <= self.n_classes:
+            return self.one_score_a_class(matrix)[:, np.newaxis]
+        each = self._by_classifier(matrix)
+        columns = [self.one_score_a_class(each[:, i]) for i in range(each.shape[1])]
+        return np.stack(columns, axis=1)
+
     def _by_classifier(self, matrix: Floats) -> Floats:
         """The scores as an array of shape (n, classifiers, classes)."""
         return matrix.reshape(len(matrix), matrix.shape[1] // self.n_classes, self.n_classes)

@@ -83,7 +83,7 @@ def fit_smooth_isotonic(
     score: Floats, positive: Mask, weights: Floats | None
 ) -> tuple[Floats, Floats]:
     """Fit a rising function; return a point of each of its flat regions: mean score, and height."""
-    score = _drop_tiny(score)
+    score = drop_tiny(score)
     steps = np.interp(score, *fit_isotonic(score, positive, weights))
     heights, region = np.unique(steps, return_inverse=True)
     weight = np.broadcast_to(1.0, len(score)) if weights is None else weights
@@ -101,12 +101,13 @@ def fit_isotonic(score: Floats, positive: Mask, weights: Floats | None) -> tuple
     from sklearn.isotonic import IsotonicRegression
 
     # Ranks, since scikit-learn takes scores that differ by less than 1e-15 for equal.
-    score = _drop_tiny(score)
+    score = drop_tiny(score)
     distinct, ranks = np.unique(score, return_inverse=True)
     model = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
     model.fit(ranks, positive.astype(np.float64), weights)
     return distinct[model.X_thresholds_.astype(np.intp)], model.y_thresholds_
 
 
-def _drop_tiny(score: Floats) -> Floats:
+def drop_tiny(score: Floats) -> Floats:
+    """Scores, with 0 for those so close to it that steps between them would underflow."""
     return np.where(np.abs(score) < _SMALLEST_SCORE, 0.0, score)
