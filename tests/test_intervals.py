@@ -24,7 +24,7 @@ from caltree import (
     TemperatureScaling,
 )
 from caltree._fitted.spread import KNOTS, Spread
-from caltree._intervals import draw_labels, measure_deviations
+from caltree._intervals import Simulated, compare_errors, draw_labels, measure_spread
 
 CALIBRATORS = [
     CalibrationTree(cv=2),
@@ -43,6 +43,7 @@ CALIBRATORS = [
 def small_forests(monkeypatch):
     """Small forests and one simulation: what is tested here does not depend on their number."""
     monkeypatch.setattr("caltree._intervals._MOST_FITS", 1)
+    monkeypatch.setattr("caltree._intervals._MOST_CURVES", 3)
     monkeypatch.setattr("caltree._intervals._N_TREES", 5)
     monkeypatch.setattr("caltree._intervals._N_STAND_IN", 5)
 
@@ -90,16 +91,104 @@ def test_ends_are_those_of_a_normal_distribution_of_log_odds():
     np.testing.assert_allclose(certain, [[0.0, far], [1.0 - far, 1.0], [np.nan, np.nan]])
 
 
-def test_deviations_cover_their_share_of_known_errors():
+def simulate(n_rows, deviation, n_classes=3):
+    """Rows whose log-odds are off by a deviation that depends on probability and rows."""
     random = np.random.default_rng(0)
-    predicted = random.random(40_000)
-    errors = random.normal(size=40_000) * np.where(predicted < 0.5, 0.2, 1.0)
+    predicted = random.random((n_rows, n_classes))
+    rows = 10.0 ** random.uniform(1, 4, n_rows)
+    errors = random.normal(size=predicted.shape) * deviation(predicted, rows[:, np.newaxis])
     truth = expit(logit(predicted) + errors)
-    found = Spread(measure_deviations(predicted, truth)).interval(predicted, 0.95)
-    covered = (found[:, 0] <= truth) & (truth <= found[:, 1])
+    return Simulated(predicted, truth, rows, None)
+
+
+def cover(spread, simulated, rows):
+    ends = spread.interval(simulated.predicted, 0.95, rows)
+    return (ends[..., 0] <= simulated.truth) & (simulated.truth <= ends[..., 1])
+
+
+def test_deviations_cover_their_share_of_known_errors():
+    simulated = simulate(20_000, lambda predicted, rows: np.where(predicted < 0.5, 0.2, 1.0))
+    low, high = simulated.predicted < 0.4, simulated.predicted > 0.6
+    local = cover(measure_spread(simulated, 0.0), simulated, simulated.rows)
+    assert 0.94 < local[low].mean() < 0.96 and 0.94 < local[high].mean() < 0.96
     # Half of the variance is that of all rows.
-    assert covered[predicted < 0.4].mean() > 0.99
-    assert 0.8 < covered[predicted > 0.6].mean() < 0.95
+    pooled = cover(measure_spread(simulated, 0.5), simulated, simulated.rows)
+    assert pooled[low].mean() > 0.99 and 0.8 < pooled[high].mean() < 0.95
+
+
+@pytest.mark.parametrize("exponent", [0.0, 0.3])
+def test_deviations_fall_with_rows_as_fast_as_errors_do(exponent):
+    simulated = simulate(20_000, lambda predicted, rows: 0.5 * (300 / rows) ** exponent)
+    spread = measure_spread(simulated, 0.5)
+    assert spread.exponent == pytest.approx(exponent, abs=0.02)
+    covered = cover(spread, simulated, simulated.rows)
+    for part in (simulated.rows < 50, simulated.rows > 2_000):
+        assert covered[part].mean() == pytest.approx(0.95, abs=0.015)
+
+
+def test_deviations_never_fall_faster_than_those_of_means():
+    simulated = simulate(5_000, lambda predicted, rows: 100 / rows)
+    assert measure_spread(simulated, 0.5).exponent == 0.5
+    simulated = simulate(5_000, lambda predicted, rows: rows / 1_000)
+    assert measure_spread(simulated, 0.5).exponent == 0.0
+
+
+def test_factors_of_few_and_of_many_rows_are_bounded():
+    spread = Spread(np.ones(len(KNOTS)), 0.5, 400.0)
+    found = spread.widening(np.array([1.0, 100.0, 400.0, 1_600.0, 1e9]))
+    np.testing.assert_allclose(found, [5.0, 2.0, 1.0, 0.5, 0.2])
+
+
+@pytest.mark.parametrize("ratio", [0.5, 1.0, 4.0])
+def test_a_second_opinion_tells_how_large_errors_are_in_reality(ratio):
+    """The simulation has errors of 0.1, reality has others; the second opinion finds half."""
+    random = np.random.default_rng(0)
+    predicted = np.full((40_000, 1), 0.5)
+    errors = 0.1 * random.choice([-1.0, 1.0], size=predicted.shape)
+    simulated = Simulated(predicted, predicted + errors, np.ones(40_000), None)
+    real = np.sqrt(ratio) * errors
+    happened = random.random(predicted.shape) < predicted + real
+    seen = ((happened - predicted) * real / 2).ravel()
+    found = compare_errors(simulated, predicted + errors / 2, seen)
+    assert found == pytest.approx(ratio, rel=0.15)
+    # Of a few rows, next to nothing is believed; errors that chance hides are allowed for.
+    few = compare_errors(simulated, predicted + errors / 2, seen[:40])
+    hidden, half = 2.0 * seen[:40].std() / np.sqrt(40), seen[:40].mean() / 2
+    assert 0.7 < few / max(1.0, hidden / 0.01, half / 0.01) < 1.4
+
+
+def test_a_probability_rests_on_the_rows_of_its_nodes():
+    random = np.random.default_rng(0)
+    X = random.random((2_000, 1))
+    scores = random.uniform(0.1, 0.9, 2_000)
+    y = random.random(2_000) < np.where(X[:, 0] < 0.1, 1.0 - scores, scores)
+    tree = CalibrationTree(cv=2).fit(X, y, scores)
+    new = np.array([[0.05], [0.5]])
+    small, large = tree.effective_rows(new)
+    assert small < large / 2 < 1_000
+    leaves = tree.model_.apply(new).ravel()
+    for leaf, found in zip(leaves, (small, large), strict=True):
+        inverse = tree.model_.uncalibrated_weight / 2_000
+        while leaf >= 0:
+            inverse += tree.model_.weight[leaf] / tree.model_.n_rows[leaf]
+            leaf = tree.model_.parent[leaf]
+        assert found == pytest.approx(1.0 / inverse, rel=1e-12)
+    tree.spread_ = Spread(np.ones(len(KNOTS)), 0.5, 1_000.0)
+    ends = logit(tree.predict_interval(new, [0.5, 0.5])[:, 1])
+    width = np.diff(ends, axis=1).ravel()
+    assert width[0] / width[1] == pytest.approx(np.sqrt(large / small), rel=1e-9)
+
+
+def test_boosted_trees_and_curves_rest_on_all_rows():
+    X, y, scores, _ = make_rows(200)
+    boosting = CalibrationBoosting(random_state=0).fit(X, y, scores)
+    assert len(np.unique(boosting.effective_rows(X))) == 1
+    assert PlattScaling().fit(None, y, scores).effective_rows(None) == 200.0
+    ensemble = CalibrationEnsemble(4, random_state=0).fit(X, y, scores)
+    np.testing.assert_array_equal(
+        ensemble.effective_rows(X),
+        ensemble.model_.forest.effective_rows(ensemble.model_.attributes.encode(X)),
+    )
 
 
 def test_more_rows_give_narrower_intervals():
@@ -220,6 +309,16 @@ def test_a_calibrated_classifier_has_intervals(ensemble):
     assert (found[..., 0] < inside).all() and (inside < found[..., 1]).all()
 
 
+def test_a_calibrated_classifier_asks_the_regions_of_its_calibrator():
+    X = make_rows(600)[0]
+    model = CalibratedClassifier(LogisticRegression(), CalibrationTree(cv=2), cv=2)
+    model.fit(X, (X[:, 0] > 0) ^ (X[:, 1] > 0.7))
+    tree, scores = model.calibrator_, model.score_rows(X)[0]
+    tree.spread_ = Spread(np.ones(len(KNOTS)), 0.5, 100.0)
+    assert len(np.unique(tree.effective_rows(X))) > 1
+    np.testing.assert_allclose(model.predict_interval(X), tree.predict_interval(X, scores))
+
+
 def test_a_calibrated_classifier_says_what_intervals_need():
     X, y, _, _ = make_rows(60)
     model = CalibratedClassifier(LogisticRegression(), "platt", cv=2).fit(X, y)
@@ -243,15 +342,38 @@ def test_a_stored_spread_fits_the_schema():
     schema = resources.files("caltree") / "schema" / "calibrator.schema.json"
     validator = Draft202012Validator(json.loads(schema.read_text(encoding="utf-8")))
     validator.validate(stored)
-    assert not validator.is_valid({**stored, "spread": {"deviations": [1.0] * 12}})
+    for wrong in ({"deviations": [1.0] * 12}, {"exponent": 0.6}, {"typical_rows": 0}):
+        assert not validator.is_valid({**stored, "spread": {**stored["spread"], **wrong}})
+
+
+SPREAD = {"deviations": [1.0] * 13, "exponent": 0.1, "typical_rows": 9.0}
 
 
 @pytest.mark.parametrize(
-    "stored", [[], {}, {"deviations": [1.0]}, {"deviations": [-1.0] * 13}, {"deviations": 1}]
+    "stored",
+    [
+        [],
+        {},
+        {"deviations": [1.0] * 13},
+        *(
+            {**SPREAD, **wrong}
+            for wrong in (
+                {"deviations": [1.0]},
+                {"deviations": [-1.0] * 13},
+                {"deviations": 1},
+                {"exponent": -0.1},
+                {"exponent": 0.6},
+                {"exponent": "0.1"},
+                {"typical_rows": 0.0},
+                {"typical_rows": None},
+            )
+        ),
+    ],
 )
 def test_a_malformed_spread_is_refused(stored):
     _, y, scores, _ = make_rows(60)
     state = PlattScaling().fit(None, y, scores).to_dict()
+    assert PlattScaling.from_dict({**state, "spread": SPREAD}).spread_.exponent == 0.1
     with pytest.raises(ValueError, match="stored calibrator"):
         PlattScaling.from_dict({**state, "spread": stored})
 

@@ -78,7 +78,8 @@ class WithIntervals:
         """Intervals for the true probabilities, which `fit_intervals` makes possible.
 
         Of all rows the interval holds the probability of a class, given what the calibrator sees,
-        in about as many as `confidence` says; not in each region for itself.
+        in about as many as `confidence` says; not in each region for itself. It is wider where a
+        probability rests on fewer training rows, as far as that matters.
 
         Parameters
         ----------
@@ -112,13 +113,28 @@ class WithIntervals:
         """
         check_is_fitted(self)
         check_confidence(confidence)
+        self._known_spread()
+        probabilities = self.predict_proba(X, scores, on_bad_rows=on_bad_rows)
+        return self.interval_around(probabilities, X, confidence)
+
+    def interval_around(self, probabilities: Floats, X: Any, confidence: float) -> Floats:
+        """Intervals around what `predict_proba` said, if `fit_intervals` was called."""
+        spread = self._known_spread()
+        rows = self.effective_rows(X) if spread.exponent > 0.0 else 1.0
+        return spread.interval(probabilities, confidence, rows)
+
+    def _known_spread(self) -> Spread:
         if self.spread_ is None:
             raise ValueError(
                 "predict_interval needs to know how far off probabilities may be; call "
                 "fit_intervals with the training rows first"
             )
-        probabilities = self.predict_proba(X, scores, on_bad_rows=on_bad_rows)
-        return self.spread_.interval(probabilities, confidence)
+        return self.spread_
+
+    def effective_rows(self, X: Any) -> Any:
+        """The number of training rows that the probabilities of each row rest on: all."""
+        del X
+        return float(self.made_.n_rows)
 
     def predict_proba(
         self, X: Any, scores: Any, *, on_bad_rows: Literal["error", "nan"] = "error"

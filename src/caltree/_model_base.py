@@ -132,6 +132,26 @@ class AttributeCalibrator(AttributeEstimator, Calibrator):
             probabilities[bad] = np.nan
         return probabilities
 
+    def effective_rows(self, X: Any) -> Floats:
+        """The number of training rows that the probabilities of each row rest on.
+
+        A tree's probability comes from the nodes on the way of a row, from the root to a leaf. This
+        is the harmonic mean of the training rows in these, by their weights, and over the trees
+        of a forest. Boosted trees rest on all rows.
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+            As for `predict_proba`.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Rows, or their total weight.
+        """
+        check_is_fitted(self)
+        return self.model_.effective_rows(self.model_.attributes.encode(X))
+
     def calibrate_scores(self, X: Any, matrix: Floats) -> Floats:
         """Calibrated probabilities of scores that `read_scores` returned."""
         return self._calibrate(self.model_.attributes.encode(X), matrix)

@@ -30,7 +30,6 @@ from ._classifier.out_of_fold import (
 from ._classifier.response import Method, combine_scores, combined_score_type
 from ._classifier_base import CalibratedClassifierBase
 from ._fitted.fingerprint import Fingerprint, table_hashes
-from ._fitted.spread import Spread
 from ._inputs.arrays import Floats, Mask
 from ._inputs.groups import check_groups
 from ._inputs.indexing import Columns, count_rows
@@ -327,13 +326,13 @@ class CalibratedClassifier(CalibratedClassifierBase):
         if pairs is not None:
             ends = [pair.predict_interval(X, confidence) for pair in pairs]
             return np.asarray(np.mean(ends, axis=0))
-        spread: Spread | None = getattr(self.calibrator_, "spread_", None)
-        if spread is None:
+        if getattr(self.calibrator_, "spread_", None) is None:
             raise ValueError(
                 f"predict_interval needs {type(self).__name__}(..., intervals=True), got "
                 f"intervals={self.intervals!r} when it was fitted; set it, and fit again"
             )
-        return spread.interval(self.predict_proba(X), confidence)
+        attributes, said = self.attribute_columns_.of(X), self.predict_proba(X)
+        return np.asarray(self.calibrator_.interval_around(said, attributes, confidence))
 
     def __getattr__(self, name: str) -> NoReturn:
         """Say where the parts of an ensemble are to whoever looks for one pair."""

@@ -1,9 +1,13 @@
 """`caltree fit --intervals` and `caltree apply --interval`."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 
 from caltree import load
+from caltree._fitted.spread import KNOTS, Spread
 from caltree.cli import large_files
 
 from .conftest import make_visits, write
@@ -33,6 +37,23 @@ def test_apply_adds_both_ends_of_every_class(run):
     assert found.columns[-6:].tolist() == ["calibrated_no", "calibrated_yes", *names]
     np.testing.assert_allclose(found[names], said.reshape(50, 4), rtol=1e-12)
     assert found[names].isna().all(axis=1).to_numpy().nonzero()[0].tolist() == [3]
+
+
+def test_apply_asks_the_regions_of_a_tree(run):
+    visits = make_visits(600).drop(columns="zip")
+    write(visits, "visits.csv")
+    fit = [*FIT[:7], "tree", "--quiet", "--out", "model.json"]
+    assert run(*fit).exit_code == 0
+    stored = json.loads(Path("model.json").read_text(encoding="utf-8"))
+    stored["spread"] = Spread(np.ones(len(KNOTS)), 0.5, 100.0).to_dict()
+    Path("model.json").write_text(json.dumps(stored), encoding="utf-8")
+    tree = load("model.json")
+    assert len(np.unique(tree.effective_rows(visits))) > 1
+    said = run("apply", "model.json", "visits.csv", "--out", "out.csv", "--interval", "0.9")
+    assert said.exit_code == 0, said.output
+    ends = tree.predict_interval(visits, visits["p_yes"], 0.9)[:, 1]
+    names = ["calibrated_yes_lower", "calibrated_yes_upper"]
+    np.testing.assert_allclose(pd.read_csv("out.csv")[names], ends, rtol=1e-12)
 
 
 def test_a_model_without_intervals_says_how_to_get_them(run, complaint):

@@ -18,6 +18,8 @@ from .json_values import plain_numbers, read_numbers
 from .tree_storage import find_parents, read_entries
 from .trees import STRUCTURE, WEIGHT_ROUNDING, ArrayTypes, Trees, join_trees
 
+# Rows times trees whose leaves are looked up at a time.
+_VISITS = 4_000_000
 _MODELS: ArrayTypes = {"weight": (np.float64, 1), "parameters": (np.float64, 3)}
 # Weights have so many decimals at most: sums and differences of them, rounded, are exact.
 DECIMALS_OF_A_WEIGHT = 12
@@ -104,6 +106,18 @@ class FittedModel(Trees):
         """Return the weighted sum of what the nodes on the ways of each row say."""
         return self._predictor.probabilities(matrix, scores, offset if self.offset else None)
 
+    def effective_rows(self, matrix: Floats) -> Floats:
+        """Return the harmonic mean of the rows in the nodes on the ways of each row, by weight.
+
+        The uncalibrated probabilities count as a node of all rows.
+        """
+        rest = self.uncalibrated_weight * float(self._inverse_rows[0])
+        found, size = np.empty(len(matrix)), -(-_VISITS // self.n_trees)
+        for begin in range(0, len(matrix), size):
+            rows = slice(begin, begin + size)
+            found[rows] = self._inverse_down_to[self.apply(matrix[rows])].sum(axis=1)
+        return 1.0 / (found + rest)
+
     @cached_property
     def uncalibrated_weight(self) -> float:
         """The weight of the uncalibrated probabilities."""
@@ -119,6 +133,16 @@ class FittedModel(Trees):
     def _weight_down_to(self) -> Floats:
         """The weight of every node, together with that of all nodes above it."""
         return _sum_down_to(self.weight, self.parent)
+
+    @cached_property
+    def _inverse_down_to(self) -> Floats:
+        """The same of the weight, divided by the rows of the node."""
+        return _sum_down_to(self.weight * self._inverse_rows, self.parent)
+
+    @property
+    def _inverse_rows(self) -> Floats:
+        """One divided by the rows of each node, which are one at least."""
+        return np.asarray(1.0 / np.maximum(self.n_rows, 1.0))
 
     @cached_property
     def _weight_of_trees(self) -> Floats:

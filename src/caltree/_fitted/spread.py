@@ -9,13 +9,16 @@ import numpy as np
 from scipy.special import expit, logit, ndtri
 
 from .._inputs.arrays import Floats
-from .json_values import plain_numbers, read_numbers
+from .json_values import is_number, plain_numbers, read_numbers
 
 KNOTS = np.array([0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0])
 """The predicted probabilities at which deviations are stored; between them these are linear."""
 SURE = 1e-4
 """A smaller probability counts as this one where it is asked how much larger the truth may be."""
-_LARGEST_DEVIATION = 1e6
+LARGEST_EXPONENT = 0.5
+"""A mean of rows is off by the inverse of the root of their number."""
+_LARGEST_DEVIATION, _MOST_ROWS = 1e6, 1e18
+_MOST_WIDENING = 5.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,17 +28,33 @@ class Spread:
     Parameters
     ----------
     deviations : ndarray
-        One for each of `KNOTS`.
+        One for each of `KNOTS`, where probabilities rest on a typical number of rows.
+    exponent : float
+        How fast deviations fall with that number: 0 if they do not.
+    typical_rows : float
+        The typical number of training rows that a probability rests on.
     """
 
     deviations: Floats
+    exponent: float = 0.0
+    typical_rows: float = 1.0
 
-    def interval(self, probabilities: Floats, confidence: float) -> Floats:
+    def widening(self, rows: Floats | float) -> Floats:
+        """Return the factors of deviations of probabilities that rest on some numbers of rows."""
+        factors = (self.typical_rows / np.asarray(rows)) ** self.exponent
+        return np.asarray(np.clip(factors, 1.0 / _MOST_WIDENING, _MOST_WIDENING))
+
+    def interval(
+        self, probabilities: Floats, confidence: float, rows: Floats | float = 1.0
+    ) -> Floats:
         """Return the lower and the upper end for each probability, along a new last axis.
 
-        NaN gives NaN.
+        `rows` are the training rows that the probabilities of each row rest on. NaN gives NaN.
         """
-        width = ndtri((1.0 + confidence) / 2) * np.interp(probabilities, KNOTS, self.deviations)
+        deviations = np.interp(probabilities, KNOTS, self.deviations)
+        widening = np.broadcast_to(self.widening(rows), len(probabilities))
+        deviations *= widening.reshape(-1, *[1] * (probabilities.ndim - 1))
+        width = ndtri((1.0 + confidence) / 2) * deviations
         lower = expit(logit(np.minimum(probabilities, 1.0 - SURE)) - width)
         upper = expit(logit(np.maximum(probabilities, SURE)) + width)
         # A logit and its inverse may be rounded to the wrong side.
@@ -45,13 +64,20 @@ class Spread:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the spread as plain values."""
-        return {"deviations": plain_numbers(self.deviations)}
+        return {
+            "deviations": plain_numbers(self.deviations),
+            "exponent": self.exponent,
+            "typical_rows": self.typical_rows,
+        }
 
     @classmethod
     def from_dict(cls, stored: Any) -> Spread:
         """Rebuild a spread from :meth:`to_dict`; ValueError on anything malformed."""
-        if not isinstance(stored, dict) or set(stored) != {"deviations"}:
-            raise ValueError("spread of a stored calibrator must be null or have deviations alone")
+        keys = {"deviations", "exponent", "typical_rows"}
+        if not isinstance(stored, dict) or set(stored) != keys:
+            raise ValueError(
+                f"spread of a stored calibrator must be null or have the keys {sorted(keys)}"
+            )
         deviations = read_numbers(stored, "deviations", np.float64, 1)
         fits = len(deviations) == len(KNOTS)
         if not fits or deviations.min() < 0.0 or deviations.max() > _LARGEST_DEVIATION:
@@ -59,4 +85,11 @@ class Spread:
                 f"deviations of a stored calibrator must be {len(KNOTS)} numbers from 0 to "
                 f"{_LARGEST_DEVIATION:g}"
             )
-        return cls(deviations)
+        exponent, typical = stored["exponent"], stored["typical_rows"]
+        if not is_number(exponent) or not 0.0 <= exponent <= LARGEST_EXPONENT:
+            raise ValueError(
+                f"exponent of a stored calibrator must be from 0 to {LARGEST_EXPONENT}"
+            )
+        if not is_number(typical) or not 0.0 < typical <= _MOST_ROWS:
+            raise ValueError("typical_rows of a stored calibrator must be a number of rows")
+        return cls(deviations, float(exponent), float(typical))

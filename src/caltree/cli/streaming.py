@@ -117,10 +117,9 @@ def _calibrate_batch(
         given |= converted
         given |= dict(zip(inputs.columns.scores, map(_nan_as_null, scores.T), strict=True))
     columns = [_nan_as_null(column) for column in probabilities.T]
-    spread = inputs.model.calibrator.spread_
-    if confidence is not None and spread is not None:
-        ends = spread.interval(probabilities, confidence).reshape(len(probabilities), -1)
-        columns += [_nan_as_null(column) for column in ends.T]
+    if confidence is not None:
+        ends = inputs.model.calibrator.interval_around(probabilities, table, confidence)
+        columns += [_nan_as_null(column) for column in ends.reshape(len(ends), -1).T]
     arrays = [*given.values(), *columns]
     fields = [
         field.with_type(array.type) for field, array in zip(batch.schema, arrays, strict=False)
