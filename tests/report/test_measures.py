@@ -23,11 +23,11 @@ from caltree.report.wording import lead, tone, verdict
 from ..support.report_scenes import make_table, trained
 
 
-def audited(y, before, after, weights=None):
+def audited(y, before, after, weights=None, groups=None):
     """Rows as the measures take them, of two classes."""
     identity = IdentityCalibrator().fit(None, y, before)
-    one = check_rows(identity, None, y, before, weights, None).audited[0]
-    other = check_rows(identity, None, y, after, weights, None).audited[1]
+    one = check_rows(identity, None, y, before, weights, None, groups).audited[0]
+    other = check_rows(identity, None, y, after, weights, None, groups).audited[1]
     return one, other
 
 
@@ -116,6 +116,57 @@ def test_calibration_errors_are_equal_or_not():
     shift = 0.1 * middle * (1 - middle)
     assert compare_calibration_errors(*audited(y, middle + shift, middle - shift), 15) > 0.05
     assert compare_calibration_errors(*audited(y, middle, middle), 15) is None
+
+
+def test_a_group_is_one_observation():
+    """Rows that are there twice tell no more, if it is said that both are one."""
+    y, before, after = draw(1_000)
+    twice = [np.tile(each, 2) for each in (y, before, after)]
+    customers = np.tile(np.arange(1_000), 2)
+    once = report(IdentityCalibrator().fit(None, y, after), None, y, after).data
+    assert once["groups_of_rows"] is None
+    losses = [(each - before) ** 2 for each in (y, after)]
+    for compare in (
+        lambda rows, n: compare_means(rows[0], *(np.tile(each, n) for each in losses)),
+        lambda rows, n: compare_aucs(*rows)[0],
+    ):
+        single, double = compare(audited(y, before, after), 1), compare(audited(*twice), 2)
+        grouped = compare(audited(*twice, groups=customers), 2)
+        assert grouped.low == pytest.approx(single.low) and grouped.high == pytest.approx(
+            single.high
+        )
+        assert double.high - double.low < 0.75 * (single.high - single.low)
+    off = expit(logit(before) + 0.15)
+    single = compare_calibration_errors(*audited(y, off, before), 10)
+    repeated = [np.tile(each, 2) for each in (y, off, before)]
+    grouped = compare_calibration_errors(*audited(*repeated, groups=customers), 10)
+    assert grouped == pytest.approx(single)
+    assert compare_calibration_errors(*audited(*repeated), 10) < single
+
+
+def test_a_report_on_groups_says_so():
+    tree, frame, y, scores = trained()
+    together = np.arange(len(frame)) // 4
+    made = report(tree, frame, y, scores, groups=together)
+    alone = report(tree, frame, y, scores).data
+    n_groups = int(together.max()) + 1
+    assert made.data["groups_of_rows"] == n_groups
+    assert f"in {n_groups} groups, each of which counts as one observation" in made.to_html()
+    assert made.data["measures"][0]["low"] != alone["measures"][0]["low"]
+    with pytest.raises(ValueError, match="groups has 2 groups, but a report needs at least 5"):
+        report(tree, frame, y, scores, groups=np.arange(len(frame)) % 2)
+    with pytest.raises(ValueError, match="groups must have one group for each of the"):
+        report(tree, frame, y, scores, groups=together[1:])
+
+
+def test_the_page_says_if_losses_are_split_on_a_sample(monkeypatch):
+    tree, frame, y, scores = trained()
+    whole = report(tree, frame, y, scores)
+    assert whole.data["split_rows"] == len(frame) and "drawn at random" not in whole.to_html()
+    monkeypatch.setattr("caltree._audit.parts.MOST_ROWS", 400)
+    part = report(tree, frame, y, scores)
+    assert part.data["split_rows"] == 400
+    assert part.to_html().count("400\u00a0rows") >= 2 and "drawn at random" in part.to_html()
 
 
 def test_few_rows_have_no_intervals(made):

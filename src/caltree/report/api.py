@@ -75,6 +75,7 @@ def report(
     *,
     by: Sequence[str | int] | str | None = None,
     sample_weight: Any = None,
+    groups: Any = None,
     title: str | None = None,
     n_jobs: int | None = None,
 ) -> Report:
@@ -100,6 +101,9 @@ def report(
         not be attributes of the calibrator. Numbers are divided into five parts.
     sample_weight : array-like of shape (n,), optional
         How much each row counts. A row is one observation, whatever its weight.
+    groups : array-like of shape (n,), optional
+        Which rows belong together, such as those of one customer: their labels may depend on each
+        other. They stay together in halves and folds, and each group counts as one observation.
     title : str, optional
         The title of the page.
     n_jobs : int, optional
@@ -148,7 +152,7 @@ def report(
     if title is not None and not isinstance(title, str):
         raise TypeError(f"title must be a string or None, got {type(title).__name__}")
     check_jobs(n_jobs)
-    rows = check_rows(calibrator_or_model, X, y, scores, sample_weight, by)
+    rows = check_rows(calibrator_or_model, X, y, scores, sample_weight, by, groups)
     return Report(gather(rows, printable(title or _TITLE), n_jobs))
 
 

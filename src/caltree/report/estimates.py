@@ -112,9 +112,12 @@ def _sums_of_bins(before: Audited, after: Audited, n_bins: int) -> tuple[Floats,
             residuals.append(weights * (rows.observed(channel) - probability))
             signs.append(sign / (size * total * len(rows.channels)))
             n_cells += len(size)
-    numbers = np.tile(np.arange(len(before)), len(columns))
+    # Entries of the same place are added up: those of a group.
+    together = np.arange(len(before)) if before.groups is None else before.groups.astype(np.intp)
+    numbers = np.tile(together, len(columns))
     cells = csr_array(
-        (np.concatenate(residuals), (numbers, np.concatenate(columns))), (len(before), n_cells)
+        (np.concatenate(residuals), (numbers, np.concatenate(columns))),
+        (int(together.max()) + 1, n_cells),
     )
     covariance = np.asarray((cells.T @ cells).toarray(), dtype=np.float64)
     return np.asarray(cells.sum(axis=0)), covariance, np.concatenate(signs)

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from .._audit.parts import FOLDS
 from .._audit.rows import Rows as Audited
 from .._base import Calibrator
 from .._classifier_base import CalibratedClassifierBase, before_and_after
@@ -20,6 +21,8 @@ from .._fitted.fingerprint import Overlap, calibration_hashes, table_hashes
 from .._fitted.names import printable
 from .._inputs.arrays import Floats, Labels
 from .._inputs.attributes import Attribute, Attributes, learn
+from .._inputs.groups import GroupNumbers, number_groups
+from .._inputs.groups import check_groups as check_rows_together
 from .._inputs.hashing import Hashes
 from .._inputs.indexing import count_rows, take_columns, take_rows
 from .._inputs.labels import check_weights, known_labels
@@ -70,6 +73,8 @@ class Rows(_Read):
     """The attributes whose groups are asked for."""
     n_own: int
     """How many of the attributes the calibrator takes; those behind them are of the user."""
+    groups: GroupNumbers | None
+    """Which rows belong together."""
 
     @cached_property
     def positive(self) -> int | None:
@@ -107,7 +112,7 @@ class Rows(_Read):
                 probabilities=probabilities,
                 event=self.event,
                 weights=None if (self.weights == 1.0).all() else self.weights,
-                groups=None,
+                groups=self.groups,
                 score_name=name,
             )
             for name, probabilities in ((SCORE, self.before), (CALIBRATED, self.after))
@@ -115,11 +120,20 @@ class Rows(_Read):
         return first, second
 
 
-def check_rows(calibrator: Any, X: Any, y: Any, scores: Any, sample_weight: Any, by: Any) -> Rows:
+def check_rows(
+    calibrator: Any,
+    X: Any,
+    y: Any,
+    scores: Any,
+    sample_weight: Any,
+    by: Any,
+    groups: Any = None,
+) -> Rows:
     """Check the arguments of a report, and ask the calibrator for probabilities."""
     is_model = isinstance(calibrator, CalibratedClassifierBase)
     _check_arguments(calibrator, is_model, scores)
     kept = _Kept.of(calibrator, X, y, scores, sample_weight)
+    together = _number_groups(groups, sample_weight, count_rows(y, "y"))
     _check_classes(kept.labels, calibrator.classes_)
     if is_model:
         read = _read_model(calibrator, kept.X, kept.labels)
@@ -129,7 +143,24 @@ def check_rows(calibrator: Any, X: Any, y: Any, scores: Any, sample_weight: Any,
         read.unseen.warn()
     own, further = find_columns(by, calibrator, kept.X, read.attributes)
     table = take_columns(kept.X, further) if further else None
-    return _make_rows(calibrator, read, kept.labels, kept.weights, own, table, None)
+    rows = _make_rows(calibrator, read, kept.labels, kept.weights, own, table, None)
+    return replace(rows, groups=together)
+
+
+def _number_groups(groups: Any, sample_weight: Any, n_rows: int) -> GroupNumbers | None:
+    """Number the groups of the rows of positive weight, of which there are enough for folds."""
+    weights = check_weights(sample_weight, n_rows, "y")
+    keep = np.ones(n_rows, dtype=bool) if weights is None else weights > 0
+    given = check_rows_together(groups, n_rows, keep, "y")
+    if given is None:
+        return None
+    n_groups, numbers = number_groups(given[keep])
+    if n_groups < FOLDS:
+        raise ValueError(
+            f"groups has {n_groups} groups, but a report needs at least {FOLDS}, since it holds "
+            "out whole groups; leave groups out"
+        )
+    return numbers
 
 
 def check_parts(
@@ -242,6 +273,7 @@ def _make_rows(
         weights=weights,
         by=columns,
         n_own=n_own,
+        groups=None,
         **vars(read),
     )
 

@@ -92,6 +92,8 @@ class Measured:
     measures: dict[str, Measure]
     potential: dict[str, LossParts] | None
     """The losses of the scores in three parts; None if there are too few rows to say."""
+    split_rows: int
+    """Of how many rows the losses are split: all, or as many as tell enough."""
 
 
 def measure(before: Audited, after: Audited, n_jobs: int | None) -> Measured:
@@ -109,7 +111,9 @@ def measure(before: Audited, after: Audited, n_jobs: int | None) -> Measured:
     adjusted = adjust([each.estimate.p_value or 0.0 for each in tested], "holm")
     known = {each.name: p for each, p in zip(tested, adjusted, strict=True)}
     measures = {each.name: replace(each, adjusted_p_value=known.get(each.name)) for each in found}
-    return Measured(measures, None if parts is None else parts.potential)
+    if parts is None:
+        return Measured(measures, None, 0)
+    return Measured(measures, parts.potential, len(parts.before))
 
 
 def _alone(found: Estimate) -> Estimate:

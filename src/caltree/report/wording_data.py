@@ -136,7 +136,7 @@ def facts(data: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
     counts = [f"{each['name']}: {format_count(each['rows'])}" for each in found["classes"]]
     stored = f"; stored {made['stored']}" if made["stored"] else ""
     lines = [
-        ("Rows", [count_rows(data["rows"]) + (", weighted" if data["weighted"] else "")]),
+        ("Rows", [_rows(data)]),
         ("Labels", [", ".join(_first(counts))]),
         ("Scores", [f"Taken as {scores_taken_as(data)}.", _orientation(data)]),
         (
@@ -158,6 +158,15 @@ def facts(data: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
     lines.append(("New categories", _first(new) if new else ["None."]))
     lines.append(("This report", [f"caltree {data['made']['caltree']}, {data['made']['at']}."]))
     return lines
+
+
+def _rows(data: Mapping[str, Any]) -> str:
+    """How many rows there are, and how they count."""
+    text = count_rows(data["rows"]) + (", weighted" if data["weighted"] else "")
+    n_groups = data["groups_of_rows"]
+    if n_groups is None:
+        return text
+    return f"{text}, in {format_count(n_groups)} groups, each of which counts as one observation"
 
 
 def _orientation(data: Mapping[str, Any]) -> str:
