@@ -36,6 +36,7 @@ class ShrunkenTraining {
             const Column column = numeric_column(view, data.n_rows(), 0.0);
             columns_.push_back(binned_numeric(column, data.weights, max_bins));
         }
+        codes_by_row_ = RowCodes(columns_);
         regressors_ = regressors(data, offset ? offset->data() : nullptr, all_scores);
     }
     ShrunkenTraining(const ShrunkenTraining&) = delete;
@@ -125,7 +126,8 @@ class ShrunkenTraining {
             const std::vector<BinnedColumn> some = with_some_scores(drawn);
             const std::span<const BinnedColumn> columns =
                 some.empty() ? std::span(columns_).first(n_attributes + drawn.size()) : some;
-            ShrunkenGrower grower(data, columns, regressors_, sample.weights, settings);
+            const RowCodes* by_row = some.empty() ? &codes_by_row_ : nullptr;
+            ShrunkenGrower grower(data, columns, regressors_, sample.weights, settings, by_row);
             tree = grower.grow(sample.in_bag, sample.out_of_bag);
             judge_splits(tree.structure, tree.nodes);
             for (std::int32_t& column : tree.structure.attribute) {
@@ -167,6 +169,7 @@ class ShrunkenTraining {
 
     const Training& training_;
     std::vector<BinnedColumn> columns_;  // of the attributes, then of the scores
+    RowCodes codes_by_row_{std::span<const BinnedColumn>{}};
     Regressors regressors_;
 };
 

@@ -59,6 +59,29 @@ struct BinnedColumn {
     }
 };
 
+// The codes of all columns once more, those of a row side by side: a few rows of all columns are in
+// few places of the memory then.
+struct RowCodes {
+    // More columns take more room than they save time.
+    static constexpr std::size_t most_columns = 64;
+
+    explicit RowCodes(std::span<const BinnedColumn> columns) : n_columns(columns.size()) {
+        if (columns.empty() || n_columns > most_columns) return;
+        codes.resize(columns[0].codes.size() * n_columns);
+        for (std::size_t a = 0; a < n_columns; ++a) {
+            const std::vector<Bin>& from = columns[a].codes;
+            for (std::size_t row = 0; row < from.size(); ++row) {
+                codes[row * n_columns + a] = from[row];
+            }
+        }
+    }
+
+    const Bin* of(std::size_t row) const { return codes.data() + row * n_columns; }
+
+    std::size_t n_columns;
+    std::vector<Bin> codes;  // none if there are many columns
+};
+
 namespace detail {
 
 // The first bin is 0, and a new one begins where a value would overfill the last.

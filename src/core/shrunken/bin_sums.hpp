@@ -21,13 +21,13 @@ class BinSums {
     // `stride`: numbers of each row that are added up, a multiple of 4.
     explicit BinSums(std::size_t stride) : stride_(stride) {}
 
-    // `evidence`: of every row, in the order of `rows`.
-    void add(const BinnedColumn& column, std::span<const Row> rows,
+    // `evidence`: of every row, in the order of `rows`, whose codes are at most `n_bins`.
+    void add(const Bin* codes, std::size_t n_bins, std::span<const Row> rows,
              std::span<const double> evidence) {
-        const std::size_t n_cells = column.n_bins + 1;
+        const std::size_t n_cells = n_bins + 1;
         if (sums_.size() < n_cells * stride_) sums_.resize(n_cells * stride_, 0.0);
         if (seen_.size() < n_cells + word) seen_.resize(n_cells + word, 0);
-        kernels_.add_to_bins(column.codes.data(), rows.data(), rows.size(), evidence.data(),
+        kernels_.add_to_bins(codes, rows.data(), rows.size(), evidence.data(),
                              stride_, sums_.data(), seen_.data());
     }
 

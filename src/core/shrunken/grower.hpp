@@ -49,9 +49,10 @@ struct GrownTree {
 class ShrunkenGrower {
   public:
     // `columns` may have more attributes than the data: scores that a tree may split on, too.
+    // `by_row`: the same codes, and possibly further ones, by row.
     ShrunkenGrower(const Data& data, std::span<const BinnedColumn> columns,
                    const Regressors& regressors, std::span<const double> weights,
-                   const GrowthSettings& settings)
+                   const GrowthSettings& settings, const RowCodes* by_row = nullptr)
         : data_(data),
           columns_(columns),
           r_(regressors),
@@ -62,7 +63,8 @@ class ShrunkenGrower {
                             regressors.corrects_probabilities, settings.rising)),
           finder_(columns, {regressors.n_states},
                   {settings.penalty, settings.min_samples_leaf, settings.cost_of_a_category,
-                   settings.share_of_rows}),
+                   settings.share_of_rows},
+                  by_row),
           random_(settings.seed) {}
 
     GrownTree grow(std::vector<Row> rows, std::vector<Row> held_out) {
@@ -141,16 +143,7 @@ class ShrunkenGrower {
         if (tree().n_rows[at.node] < settings_.min_samples_split) return false;
         const EvidenceShape shape{r_.n_states};
         evidence_.assign(rows.size() * shape.stride(), 0.0);
-        double* next = evidence_.data();
-        for (const Row row : rows) {
-            double* to = std::exchange(next, next + shape.stride());
-            const double* p = fitter_.probability(row);
-            *to++ = weights_[row];
-            for (std::size_t j = 0; j < r_.n_states; ++j) {
-                *to++ = weights_[row] * ((fitter_.is_class(row, j) ? 1.0 : 0.0) - p[j]);
-                *to++ = weights_[row] * p[j] * (1.0 - p[j]);
-            }
-        }
+        fitter_.write_evidence(rows, evidence_.data(), shape.stride());
         sample_attributes();
         const ResidualSplit found = finder_.find(rows, evidence_, attributes_);
         if (found.found()) apply(found, at.node, rows);

@@ -192,25 +192,37 @@ class NodeModelFitter {
 
     // From the parent's parameters to this node's, which are written in their place.
     void fit(std::span<const Row> rows, std::vector<double>& parameters, bool is_root) {
-        double weight = 0.0, loss = 0.0;
-        if (is_root) {
-            for (const Row row : rows) weight += weights_[row];
-            loss = evaluate(rows, parameters);
-        } else {  // the parent's fit has left behind what it says of these rows
-            for (const Row row : rows) loss += weights_[row] * row_loss_[row];
+        if (!is_simple()) {
+            fit_rows(rows, parameters, is_root);
+            return;
         }
-        newton_.start(parameters, is_root, weight, loss);
-        bool moved = true;
-        while (!newton_.is_done()) {
-            if (moved) {
-                differentiate(rows);
-                newton_.set_derivatives(gradient_.data(), hessian_.data());
-                if (newton_.is_done()) break;
+        read_rows(rows);
+        fit_rows(rows, parameters, is_root);
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            probability_[rows[i]] = p_[i];
+            row_loss_[rows[i]] = loss_[i];
+        }
+    }
+
+    // Writes what the rows of the last fit say about a correction: see EvidenceShape.
+    void write_evidence(std::span<const Row> rows, double* to, std::size_t stride) const {
+        if (is_simple()) {
+            for (std::size_t i = 0; i < rows.size(); ++i, to += stride) {
+                to[0] = weight_[i];
+                to[1] = weight_[i] * (is_second_[i] - p_[i]);
+                to[2] = weight_[i] * p_[i] * (1.0 - p_[i]);
             }
-            moved = newton_.judge(evaluate(rows, newton_.trial()));
+            return;
         }
-        if (!moved) evaluate(rows, newton_.parameters());
-        parameters = newton_.parameters();
+        for (const Row row : rows) {
+            double* sums = std::exchange(to, to + stride);
+            const double* p = probability(row);
+            *sums++ = weights_[row];
+            for (std::size_t j = 0; j < r_.n_states; ++j) {
+                *sums++ = weights_[row] * ((is_class(row, j) ? 1.0 : 0.0) - p[j]);
+                *sums++ = weights_[row] * p[j] * (1.0 - p[j]);
+            }
+        }
     }
 
     // Probabilities of rows under some parameters.
@@ -244,6 +256,62 @@ class NodeModelFitter {
     }
 
   private:
+    // Whether it is the most frequent case: two classes, a score and its bend. Then what is known
+    // of a node's rows is put side by side, since each step of the fit reads all of it.
+    bool is_simple() const { return r_.n_states == 1 && r_.width() == 3; }
+
+    void read_rows(std::span<const Row> rows) {
+        const std::size_t padded = padded_rows(rows.size());
+        if (p_.size() < padded) {
+            for (std::vector<double>* values : {&offset_, &score_, &bend_, &weight_, &is_second_,
+                                                &log_odds_, &p_, &norm_, &loss_}) {
+                values->resize(padded, 0.0);
+            }
+        }
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            const std::size_t row = rows[i];
+            offset_[i] = r_.offset[row];
+            score_[i] = r_.values[2 * row];
+            bend_[i] = r_.values[2 * row + 1];
+            weight_[i] = weights_[row];
+            is_second_[i] = data_.labels[row] == 1 ? 1.0 : 0.0;
+            p_[i] = probability_[row];
+            loss_[i] = row_loss_[row];
+        }
+    }
+
+    void fit_rows(std::span<const Row> rows, std::vector<double>& parameters, bool is_root) {
+        double weight = 0.0, loss = 0.0;
+        if (is_root) {
+            for (const Row row : rows) weight += weights_[row];
+            loss = evaluate(rows, parameters);
+        } else {  // the parent's fit has left behind what it says of these rows
+            loss = last_loss(rows);
+        }
+        newton_.start(parameters, is_root, weight, loss);
+        bool moved = true;
+        while (!newton_.is_done()) {
+            if (moved) {
+                differentiate(rows);
+                newton_.set_derivatives(gradient_.data(), hessian_.data());
+                if (newton_.is_done()) break;
+            }
+            moved = newton_.judge(evaluate(rows, newton_.trial()));
+        }
+        if (!moved) evaluate(rows, newton_.parameters());
+        parameters = newton_.parameters();
+    }
+
+    double last_loss(std::span<const Row> rows) const {
+        double loss = 0.0;
+        if (is_simple()) {
+            for (std::size_t i = 0; i < rows.size(); ++i) loss += weight_[i] * loss_[i];
+        } else {
+            for (const Row row : rows) loss += weights_[row] * row_loss_[row];
+        }
+        return loss;
+    }
+
     const double* values(Row row, std::size_t state) const {
         return r_.values.data() + std::size_t{row} * r_.n_scores + r_.first(state);
     }
@@ -261,11 +329,32 @@ class NodeModelFitter {
     // The loss of the rows; leaves their probabilities behind.
     double evaluate(std::span<const Row> rows, const std::vector<double>& parameters) {
         double loss = 0.0;
+        if (is_simple()) return evaluate_side_by_side(rows.size(), parameters);
         each_row(rows, parameters, [&](Row row, double norm, const double* F) {
             const std::size_t label = data_.labels[row];
             row_loss_[row] = norm - (r_.n_states > 1 ? F[label] : (label == 1 ? F[0] : 0.0));
             loss += weights_[row] * row_loss_[row];
         });
+        return loss;
+    }
+
+    double evaluate_side_by_side(std::size_t n, const std::vector<double>& parameters) {
+        stop_check_.count(n);
+        const double intercept = parameters[0], slope = parameters[1], bends = parameters[2];
+        for (std::size_t i = 0; i < n; ++i) {
+            log_odds_[i] = offset_[i] + intercept + slope * score_[i] + bends * bend_[i];
+        }
+        const std::size_t padded = padded_rows(n);
+        std::fill(log_odds_.begin() + n, log_odds_.begin() + padded, 0.0);
+        for (std::size_t at = 0; at < padded; at += block_rows) {
+            kernels_.logistic(&log_odds_[at], &p_[at], &norm_[at],
+                              std::min(block_rows, padded - at));
+        }
+        double loss = 0.0;
+        for (std::size_t i = 0; i < n; ++i) {
+            loss_[i] = norm_[i] - (is_second_[i] > 0.0 ? log_odds_[i] : 0.0);
+            loss += weight_[i] * loss_[i];
+        }
         return loss;
     }
 
@@ -306,8 +395,8 @@ class NodeModelFitter {
     void differentiate(std::span<const Row> rows) {
         std::fill(gradient_.begin(), gradient_.end(), 0.0);
         std::fill(hessian_.begin(), hessian_.end(), 0.0);
-        if (r_.n_states == 1 && r_.width() == 3) {
-            differentiate_one_state(rows);
+        if (is_simple()) {
+            differentiate_side_by_side(rows.size());
         } else if (r_.sees_all()) {
             for (std::size_t state = 0; state < r_.n_states; ++state) {
                 stop_check_.count(rows.size());
@@ -323,26 +412,24 @@ class NodeModelFitter {
         }
     }
 
-    // The most frequent case, in registers: two classes, a score and its bend.
-    void differentiate_one_state(std::span<const Row> rows) {
-        stop_check_.count(rows.size());
+    void differentiate_side_by_side(std::size_t n) {
+        stop_check_.count(n);
         std::array<double, 3> g{};
         std::array<double, 6> h{};  // the lower triangle, by rows
-        for (const Row row : rows) {
-            const double p = probability_[row], weight = weights_[row];
-            const double own = weight * ((is_class(row, 0) ? 1.0 : 0.0) - p);
+        for (std::size_t i = 0; i < n; ++i) {
+            const double p = p_[i], weight = weight_[i], score = score_[i], bend = bend_[i];
+            const double own = weight * (is_second_[i] - p);
             const double variance = weight * p * (1.0 - p);
-            const double* x = values(row, 0);
-            const double first = variance * x[0], second = variance * x[1];
+            const double first = variance * score, second = variance * bend;
             g[0] += own;
-            g[1] += own * x[0];
-            g[2] += own * x[1];
+            g[1] += own * score;
+            g[2] += own * bend;
             h[0] += variance;
             h[1] += first;
-            h[2] += first * x[0];
+            h[2] += first * score;
             h[3] += second;
-            h[4] += second * x[0];
-            h[5] += second * x[1];
+            h[4] += second * score;
+            h[5] += second * bend;
         }
         std::copy(g.begin(), g.end(), gradient_.begin());
         for (std::size_t a = 0, t = 0; a < 3; ++a) {
@@ -376,6 +463,8 @@ class NodeModelFitter {
     std::vector<double> probability_;  // n_rows x n_states
     std::vector<double> row_loss_;     // the deviance of the rows of a fit, halved
     std::vector<double> F_, gradient_, hessian_;
+    // Of the rows of a fit, one after the other, in the most frequent case.
+    std::vector<double> offset_, score_, bend_, weight_, is_second_, log_odds_, p_, norm_, loss_;
     const Kernels& kernels_ = kernels();
     StopCheck stop_check_;
 };

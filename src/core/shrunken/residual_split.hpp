@@ -87,9 +87,11 @@ struct ResidualSettings {
 
 class ResidualFinder {
   public:
+    // `by_row`: the codes of at least these columns, by row.
     ResidualFinder(std::span<const BinnedColumn> columns, EvidenceShape shape,
-                   const ResidualSettings& settings)
-        : columns_(columns),
+                   const ResidualSettings& settings, const RowCodes* by_row = nullptr)
+        : by_row_(by_row),
+          columns_(columns),
           shape_(shape),
           settings_(settings),
           node_(shape.size()),
@@ -100,19 +102,23 @@ class ResidualFinder {
                        std::span<const std::size_t> attributes) {
         std::fill(node_.begin(), node_.end(), 0.0);
         for (std::size_t i = 0; i < rows.size(); ++i) add(node_.data(), evidence, i);
+        const bool copied = copy_codes(rows);
         ResidualSplit best;
         for (const std::size_t a : attributes) {
             if (columns_[a].n_bins < 1) continue;
             stop_check_.count(rows.size());
+            const Codes codes = copied ? Codes{columns_[a].n_bins, &copied_[a * most_copied_rows],
+                                               std::span(numbers_).first(rows.size())}
+                                       : Codes{columns_[a].n_bins, columns_[a].codes.data(), rows};
             if (shape_.n_states == 1 && columns_[a].numeric) {
-                if (scan_numbers(a, rows, evidence, best)) continue;
+                if (scan_numbers(a, codes, evidence, best)) continue;
             }
             if (rows.size() * 8 >= columns_[a].n_bins) {
-                collect_bins(columns_[a], rows, evidence);
+                collect_bins(codes, evidence);
                 scan(a, best);
                 bins_.clear(columns_[a].n_bins);
             } else {
-                collect_sorted(columns_[a], rows, evidence);
+                collect_sorted(codes, evidence);
                 scan(a, best);
             }
         }
@@ -139,15 +145,43 @@ class ResidualFinder {
     }
 
   private:
-    // Of one state, numbers of which none is missing are looked at as they come; otherwise false.
-    bool scan_numbers(std::size_t attribute, std::span<const Row> rows,
-                      std::span<const double> evidence, ResidualSplit& best) {
-        const BinnedColumn& column = columns_[attribute];
-        const bool few = rows.size() <= few_rows && column.n_bins <= most_sorted_bins;
-        cuts_.start({}, column.n_bins);
-        if (few ? !add_few(column, rows, evidence) : !add_bins(column, rows, evidence)) {
+    // Up to so many rows, codes are copied by row, before columns are looked at one by one.
+    static constexpr std::size_t most_copied_rows = 256;
+
+    // An attribute: the codes of some rows.
+    struct Codes {
+        std::size_t n_bins;
+        const Bin* codes;
+        std::span<const Row> rows;
+
+        Bin operator[](std::size_t i) const { return codes[rows[i]]; }
+        std::size_t size() const { return rows.size(); }
+    };
+
+    // Whether the codes of the rows are in `copied_` now, one column after the other.
+    bool copy_codes(std::span<const Row> rows) {
+        if (by_row_ == nullptr || by_row_->codes.empty() || rows.size() > most_copied_rows) {
             return false;
         }
+        if (numbers_.empty()) {
+            numbers_.resize(most_copied_rows);
+            std::iota(numbers_.begin(), numbers_.end(), Row{0});
+            copied_.resize(columns_.size() * most_copied_rows);
+        }
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            const Bin* from = by_row_->of(rows[i]);
+            Bin* to = copied_.data() + i;
+            for (std::size_t a = 0; a < columns_.size(); ++a) to[a * most_copied_rows] = from[a];
+        }
+        return true;
+    }
+
+    // Of one state, numbers of which none is missing are looked at as they come; otherwise false.
+    bool scan_numbers(std::size_t attribute, const Codes& codes, std::span<const double> evidence,
+                      ResidualSplit& best) {
+        const bool few = codes.size() <= few_rows && codes.n_bins <= most_sorted_bins;
+        cuts_.start({}, codes.n_bins);
+        if (few ? !add_few(codes, evidence) : !add_bins(codes, evidence)) return false;
         const double before = shape_.gain(node_.data(), settings_.penalty);
         const Cut cut = cuts_.best(cuts_.size() - 1, node_sums(), cut_limits(before, best));
         if (!cut.found) return true;
@@ -162,16 +196,15 @@ class ResidualFinder {
         return true;
     }
 
-    bool add_few(const BinnedColumn& column, std::span<const Row> rows,
-                 std::span<const double> evidence) {
-        for (const Row row : rows) {
-            if (column.codes[row] == column.n_bins) return false;
+    bool add_few(const Codes& codes, std::span<const double> evidence) {
+        for (std::size_t i = 0; i < codes.size(); ++i) {
+            if (codes[i] == codes.n_bins) return false;
         }
-        const FewRows sorted(rows.size(), [&](std::size_t i) { return column.codes[rows[i]]; });
-        for (std::size_t i = 0; i < rows.size();) {
+        const FewRows sorted(codes.size(), [&](std::size_t i) { return codes[i]; });
+        for (std::size_t i = 0; i < codes.size();) {
             const std::size_t bin = sorted.bin(i);
             std::array<double, 3> sums{};
-            for (; i < rows.size() && sorted.bin(i) == bin; ++i) {
+            for (; i < codes.size() && sorted.bin(i) == bin; ++i) {
                 const double* from = evidence.data() + sorted.row(i) * shape_.stride();
                 for (std::size_t t = 0; t < 3; ++t) sums[t] += from[t];
             }
@@ -180,13 +213,12 @@ class ResidualFinder {
         return true;
     }
 
-    bool add_bins(const BinnedColumn& column, std::span<const Row> rows,
-                  std::span<const double> evidence) {
-        if (rows.size() * 8 < column.n_bins) return false;
-        bins_.add(column, rows, evidence);
+    bool add_bins(const Codes& codes, std::span<const double> evidence) {
+        if (codes.size() * 8 < codes.n_bins) return false;
+        bins_.add(codes.codes, codes.n_bins, codes.rows, evidence);
         const double* sums = bins_.sums();
-        const bool any_missing = sums[bins_.place(column.n_bins)] > 0.0;
-        bins_.take(column.n_bins,
+        const bool any_missing = sums[bins_.place(codes.n_bins)] > 0.0;
+        bins_.take(codes.n_bins,
                    [&](std::size_t bin, std::size_t at) { cuts_.add(bin, sums + at); });
         return !any_missing;
     }
@@ -212,14 +244,13 @@ class ResidualFinder {
     }
 
     // The sums of each bin, in ascending order; of missing values, if any, apart.
-    void collect_bins(const BinnedColumn& column, std::span<const Row> rows,
-                      std::span<const double> evidence) {
-        bins_.add(column, rows, evidence);
+    void collect_bins(const Codes& codes, std::span<const double> evidence) {
+        bins_.add(codes.codes, codes.n_bins, codes.rows, evidence);
         sums_ = bins_.sums();
-        const double* last = sums_ + bins_.place(column.n_bins);
+        const double* last = sums_ + bins_.place(codes.n_bins);
         missing_.assign(last, last + shape_.size());
         cells_.clear();
-        bins_.for_seen(column.n_bins, [&](std::size_t bin, std::size_t at) {
+        bins_.for_seen(codes.n_bins, [&](std::size_t bin, std::size_t at) {
             // Rows may have no weight.
             if (sums_[at] > 0.0) cells_.push_back({static_cast<Bin>(bin), at});
         });
@@ -248,13 +279,12 @@ class ResidualFinder {
         }
     }
 
-    void collect_sorted(const BinnedColumn& column, std::span<const Row> rows,
-                        std::span<const double> evidence) {
+    void collect_sorted(const Codes& codes, std::span<const double> evidence) {
         cells_.clear();
         missing_.assign(shape_.size(), 0.0);
         keyed_.clear();
-        for (std::size_t i = 0; i < rows.size(); ++i) {
-            keyed_.push_back(std::uint64_t{column.codes[rows[i]]} << 32 | i);
+        for (std::size_t i = 0; i < codes.size(); ++i) {
+            keyed_.push_back(std::uint64_t{codes[i]} << 32 | i);
         }
         std::sort(keyed_.begin(), keyed_.end());
         const std::size_t size = shape_.size();
@@ -262,7 +292,7 @@ class ResidualFinder {
         for (const std::uint64_t key : keyed_) {
             const auto bin = static_cast<Bin>(key >> 32);
             const std::size_t i = key & 0xffffffffU;
-            if (bin == column.n_bins) {
+            if (bin == codes.n_bins) {
                 add(missing_.data(), evidence, i);
                 continue;
             }
@@ -395,6 +425,9 @@ class ResidualFinder {
         best.cut = c + 1 < cells_.size() ? halfway(bin, cells_[c + 1].bin) : bin;
     }
 
+    const RowCodes* by_row_;
+    std::vector<Bin> copied_;
+    std::vector<Row> numbers_;  // 0, 1, 2, ...
     std::span<const BinnedColumn> columns_;
     EvidenceShape shape_;
     ResidualSettings settings_;
