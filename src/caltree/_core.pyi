@@ -194,6 +194,21 @@ def best_splits(
     min_samples_leaf: float,
     shares: Floats,
 ) -> dict[str, Any]: ...
+def splits_in_chunk(
+    chunk: Chunk,
+    nodes: Nodes,
+    first: Indices,
+    slot: Indices,
+    parameters: Floats,
+    centre: Floats,
+    scale: Floats,
+    per_state: int,
+    units: Floats,
+    numeric: npt.NDArray[np.uint8],
+    penalty: float,
+    min_samples_leaf: float,
+    shares: Floats,
+) -> dict[str, Any]: ...
 def route(
     chunk: Chunk,
     nodes: Nodes,

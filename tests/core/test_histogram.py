@@ -242,6 +242,14 @@ def best_splits(case, **settings):
     return query.finish(case.plan, add_up(query, case.plan, [(case.chunk, case.nodes)]))
 
 
+@examples(60)
+@given(cases(), st.sampled_from([0.05, 1.0]), st.sampled_from([1.0, 2.5]), st.floats(0.2, 1.0))
+def test_splits_of_rows_at_hand_are_those_of_histograms(case, penalty, leaf, share):
+    query = search(case.asked(), penalty=penalty, leaf=leaf, share=share)
+    expected = best_splits(case, penalty=penalty, leaf=leaf, share=share)
+    assert query.answer(case.plan, case.chunk, case.nodes) == expected
+
+
 def first_codes(case, found):
     """The bins or categories that go to the first child."""
     if case.plan.bins.numeric[found.attribute]:

@@ -68,6 +68,16 @@ def best_splits_arguments() -> dict[str, Any]:
     }
 
 
+def splits_in_chunk_arguments() -> dict[str, Any]:
+    return {
+        **question_arguments(),
+        "numeric": np.array([1, 0], dtype=np.uint8),
+        "penalty": 0.1,
+        "min_samples_leaf": 1.0,
+        "shares": np.ones(3),
+    }
+
+
 def route_arguments() -> dict[str, Any]:
     return {
         "chunk": _core.Chunk(**chunk_arguments()),
@@ -145,6 +155,7 @@ ARGUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
     "sums": sums_arguments,
     "histograms": histograms_arguments,
     "best_splits": best_splits_arguments,
+    "splits_in_chunk": splits_in_chunk_arguments,
     "route": route_arguments,
     "predictions": predictions_arguments,
     "distinct_values": distinct_arguments,
@@ -320,6 +331,7 @@ def too_few_trees(given: dict[str, Any]) -> None:
     given["chunk"] = _core.Chunk(**{**chunk_arguments(), "fold": fold})
 
 
+OF_SLOTS = ("sums", "histograms", "splits_in_chunk")
 BAD = [
     ("Chunk", "a code is out of range", put("codes", (4, 0), 4)),
     ("Chunk", "a code is out of range", put("codes", (N - 1, 1), 5)),
@@ -339,8 +351,10 @@ BAD = [
     ("Chunk", "weights must be positive", put("weights", 5, -1.0)),
     ("Chunk", "weights must be positive", put("weights", 5, np.nan)),
     ("Chunk", "weights must be positive", put("weights", 5, np.inf)),
-    *(bad for name in ("sums", "histograms", "predictions") for bad in of_question(name)),
-    *(bad for name in ("sums", "histograms") for bad in of_slots(name)),
+    *(bad for name in (*OF_SLOTS, "predictions") for bad in of_question(name)),
+    *(bad for name in OF_SLOTS for bad in of_slots(name)),
+    ("splits_in_chunk", "one entry an attribute", let("numeric", np.ones(3, dtype=np.uint8))),
+    ("splits_in_chunk", "one share a node", let("shares", np.ones(2))),
     ("best_splits", "too many bins", put("n_bins", 0, -1)),
     ("best_splits", "too many bins", put("n_bins", 0, 65_535)),
     ("best_splits", "histograms have another width", let("n_states", 2)),

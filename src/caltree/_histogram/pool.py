@@ -44,6 +44,13 @@ class Query(Protocol[StateIn, ResultOut]):
         """Return the result, given the sum over all rows."""
 
 
+class QueryOfOne(Protocol[StateIn, ResultOut]):
+    """A query that has a quicker way if all rows are in one chunk."""
+
+    def answer(self, plan: Plan, chunk: Chunk, state: StateIn) -> ResultOut:
+        """Return the result for the rows of this chunk."""
+
+
 @dataclass(frozen=True)
 class Several(Generic[State]):
     """Several queries at once."""
@@ -107,6 +114,11 @@ def is_step(asked: Step[State, State] | Query[State, Any]) -> TypeGuard[Step[Sta
     return hasattr(asked, "advance")
 
 
+def can_answer(query: Query[State, Result]) -> TypeGuard[QueryOfOne[State, Result]]:
+    """Whether a query has a quicker way if all rows are in one chunk."""
+    return hasattr(query, "answer")
+
+
 def add_up(query: Query[State, Any], plan: Plan, chunks: Iterable[tuple[Chunk, State]]) -> Wholes:
     """Return the sum over some chunks."""
     total = query.zeros(plan)
@@ -148,6 +160,9 @@ class LocalPool(Pool[State]):
 
     def total(self, query: Query[State, Result]) -> Result:
         """Return the result of a query over all chunks."""
+        if len(self._chunks) == 1 and can_answer(query):
+            rows, state = self._chunks[0]
+            return query.answer(self.plan, load(rows), load(state))
 
         def add(chunks: Sequence[tuple[Chunk | Stored[Chunk], State | Stored[State]]]) -> Wholes:
             return add_up(query, self.plan, ((load(rows), load(state)) for rows, state in chunks))

@@ -4,6 +4,7 @@
 #include "bindings/bindings.hpp"
 #include "data/bins.hpp"
 #include "histogram/chunk.hpp"
+#include "histogram/node_search.hpp"
 #include "histogram/routing.hpp"
 #include "histogram/sums.hpp"
 
@@ -213,16 +214,7 @@ void check_histograms(const RowMajor<Whole>& histograms, const HistogramShape& s
     require(unit > 0.0, "the unit must be positive");
 }
 
-nb::dict found_in(const RowMajor<Whole>& histograms, std::span<const double> shares,
-                  SplitSearch&& search) {
-    BestSplits best;
-    {
-        const Released released;
-        for (std::size_t s = 0; s < histograms.shape(0); ++s) {
-            check_stop();
-            search.find(histograms.data() + s * histograms.shape(1), shares[s], best);
-        }
-    }
+nb::dict to_dict(BestSplits&& best) {
     nb::dict result;
     result["attribute"] = to_numpy(std::move(best.attribute));
     result["gain"] = to_numpy(std::move(best.gain));
@@ -243,8 +235,41 @@ nb::dict best_splits(const RowMajor<Whole>& histograms, const Indices& n_bins,
     const HistogramShape shape{view(n_bins), EvidenceShape{n_states}.size()};
     check_histograms(histograms, shape, numeric, unit);
     require(shares.shape(0) == histograms.shape(0), "one share a node");
-    return found_in(histograms, view(shares),
-                    SplitSearch(shape, view(numeric), n_states, {penalty, min_samples_leaf}, unit));
+    BestSplits best;
+    {
+        const Released released;
+        SplitSearch search(shape, view(numeric), n_states, {penalty, min_samples_leaf}, unit);
+        for (std::size_t s = 0; s < histograms.shape(0); ++s) {
+            check_stop();
+            search.find(histograms.data() + s * histograms.shape(1), shares.data()[s], best);
+        }
+    }
+    return to_dict(std::move(best));
+}
+
+nb::dict splits_in_chunk(const ChunkHandle& rows, const RowMajor<Node>& nodes, const Indices& first,
+                         const Indices& of_node, const RowMajor<double>& parameters,
+                         const Array<double>& centre, const Array<double>& scale,
+                         std::size_t per_state, const Array<double>& units,
+                         const Array<std::uint8_t>& numeric, double penalty,
+                         double min_samples_leaf, const Array<double>& shares) {
+    Sight sight = sight_of(rows, centre, scale, per_state);
+    const HistogramShape shape{rows.n_bins(), EvidenceShape{rows.n_states()}.size()};
+    require(numeric.shape(0) == shape.n_bins.size() && !shape.n_bins.empty(),
+            "one entry an attribute");
+    require(shares.shape(0) == parameters.shape(0), "one share a node");
+    BestSplits best;
+    {
+        const Released released;
+        const Positions positions = positions_of(rows, nodes, first);
+        const Slots slots = slots_of(first, of_node, parameters, sight);
+        const Units plain = units_of(units);
+        SplitSearch search(shape, view(numeric), rows.n_states(), {penalty, min_samples_leaf},
+                           plain.plain);
+        NodeSearch(rows.chunk(), sight, plain, shape, std::move(search))
+            .find(positions, slots, view(shares), best);
+    }
+    return to_dict(std::move(best));
 }
 
 void check_split(const SplitTables& splits, std::int32_t n_children, std::size_t v,
@@ -336,6 +361,9 @@ void caltree::bind_histogram(nb::module_& m) {
           "centre"_a, "scale"_a, "per_state"_a, "units"_a, "into"_a.noconvert());
     m.def("best_splits", &best_splits, "histograms"_a, "n_bins"_a, "numeric"_a, "n_states"_a,
           "unit"_a, "penalty"_a, "min_samples_leaf"_a, "shares"_a);
+    m.def("splits_in_chunk", &splits_in_chunk, "chunk"_a, "nodes"_a, "first"_a, "slot"_a,
+          "parameters"_a, "centre"_a, "scale"_a, "per_state"_a, "units"_a, "numeric"_a, "penalty"_a,
+          "min_samples_leaf"_a, "shares"_a);
     m.def("route", &route, "chunk"_a, "nodes"_a, "first"_a, "attribute"_a, "cut"_a, "missing"_a,
           "first_child"_a, "n_children"_a, "table"_a, "branches"_a);
     m.def("predictions", &predictions, "chunk"_a, "nodes"_a, "first"_a, "ancestor"_a,

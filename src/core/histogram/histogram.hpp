@@ -71,6 +71,18 @@ struct SortedRows {
     std::vector<std::size_t> next_;
 };
 
+// What the i-th row in sight says: its weight, then for each state the residual and its variance.
+inline void weigh(const Chunk& chunk, const Sight& sight, std::size_t i, double unit, Whole* to) {
+    const double weight = chunk.weight(sight.row(i));
+    const std::size_t label = chunk.labels[sight.row(i)];
+    to[0] = whole(weight, unit);
+    for (std::size_t j = 0; j < sight.n_states(); ++j) {
+        const double p = sight.probability(i, j);
+        to[1 + 2 * j] = whole(weight * sight.residual(i, label, j), unit);
+        to[2 + 2 * j] = whole(weight * p * (1.0 - p), unit);
+    }
+}
+
 class HistogramBuilder {
   public:
     HistogramBuilder(const Chunk& chunk, Sight& sight, const Units& units,
@@ -130,7 +142,9 @@ class HistogramBuilder {
         sight_.predict();
         const std::size_t n = sight_.size();
         evidence_.resize(n * shape_.per_cell);
-        for (std::size_t i = 0; i < n; ++i) weigh(i, evidence_.data() + i * shape_.per_cell);
+        for (std::size_t i = 0; i < n; ++i) {
+            weigh(chunk_, sight_, i, units_.plain, evidence_.data() + i * shape_.per_cell);
+        }
         std::array<Code, tile * block_rows> columns;
         for (std::size_t begin = 0; begin < chunk_.n_attributes; begin += tile) {
             const std::size_t count = std::min(tile, chunk_.n_attributes - begin);
@@ -148,18 +162,6 @@ class HistogramBuilder {
             }
         }
         sight_.clear();
-    }
-
-    // What a row says: its weight, then for each state the residual and its variance.
-    void weigh(std::size_t i, Whole* to) const {
-        const double weight = chunk_.weight(sight_.row(i));
-        const std::size_t label = chunk_.labels[sight_.row(i)];
-        to[0] = whole(weight, units_.plain);
-        for (std::size_t j = 0; j < sight_.n_states(); ++j) {
-            const double p = sight_.probability(i, j);
-            to[1 + 2 * j] = whole(weight * sight_.residual(i, label, j), units_.plain);
-            to[2 + 2 * j] = whole(weight * p * (1.0 - p), units_.plain);
-        }
     }
 
     template <class Code>
@@ -231,28 +233,41 @@ class SplitSearch {
         finder_.emplace(columns_, EvidenceShape{n_states}, settings);
     }
 
+    // From the histograms of one node.
     void find(const Whole* histograms, double share_of_rows, BestSplits& result) {
-        const ResidualSplit best = finder_->find(histograms, unit_, starts_, share_of_rows);
+        const auto visit = [&](std::size_t a, auto&& take) {
+            const Whole* sums = histograms + starts_[a];
+            for (std::size_t bin = 0; bin < shape_.cells(a); ++bin, sums += shape_.per_cell) {
+                take(bin, sums);
+            }
+        };
+        find(visit, share_of_rows, result);
+    }
+
+    // From the cells that `visit` visits: see `ResidualFinder`.
+    template <class Visit>
+    void find(Visit&& visit, double share_of_rows, BestSplits& result) {
+        const ResidualSplit best = finder_->find(visit, unit_, share_of_rows);
         result.add(best.attribute, best.gain, best.cut, 2);
         result.missing_rows.back() = best.missing_rows;
         result.missing.back() = best.missing_first ? 0 : 1;
         if (best.found() && !columns_[static_cast<std::size_t>(best.attribute)].numeric) {
-            divide_categories(best, histograms, result);
+            divide_categories(best, visit, result);
         }
     }
 
   private:
     // Unless codes are cut in their order, categories that no row here has go where most rows go,
     // or where missing ones do.
-    void divide_categories(const ResidualSplit& best, const Whole* histograms,
-                           BestSplits& result) const {
+    template <class Visit>
+    void divide_categories(const ResidualSplit& best, Visit&& visit, BestSplits& result) const {
         const auto a = static_cast<std::size_t>(best.attribute);
-        const std::size_t first = result.branches.size();
-        result.begin_table(columns_[a].n_bins);
-        for (std::size_t bin = 0; bin < columns_[a].n_bins; ++bin) {
-            const bool any = histograms[starts_[a] + bin * shape_.per_cell] > 0;
-            result.branches.push_back(any ? 1 : result.missing.back());
-        }
+        const std::size_t first = result.branches.size(), n_bins = columns_[a].n_bins;
+        result.begin_table(n_bins);
+        result.branches.resize(first + n_bins, result.missing.back());
+        visit(a, [&](std::size_t bin, const Whole* sums) {
+            if (bin < n_bins && sums[0] > 0) result.branches[first + bin] = 1;
+        });
         best.divide(std::span(result.branches).subspan(first));
     }
 

@@ -125,12 +125,12 @@ class ResidualFinder {
         return best;
     }
 
-    // From sums by bin, whole numbers of `1 / unit`: of every attribute all bins, then missing
-    // values.
-    ResidualSplit find(const std::int64_t* histograms, double unit,
-                       std::span<const std::size_t> starts, double share_of_rows) {
+    // From sums by bin, whole numbers of `1 / unit`. `visit_cells(a, take)` calls `take(bin, sums)`
+    // for the bins of an attribute that have rows, in ascending order, and for missing values.
+    template <class VisitCells>
+    ResidualSplit find(VisitCells&& visit_cells, double unit, double share_of_rows) {
         settings_.share_of_rows = share_of_rows;
-        keep_cells(columns_[0], histograms, unit);
+        keep_cells(0, visit_cells, unit);
         node_ = missing_;
         for (const Cell& cell : cells_) {
             for (std::size_t t = 0; t < node_.size(); ++t) node_[t] += sums_[cell.at + t];
@@ -138,7 +138,7 @@ class ResidualFinder {
         ResidualSplit best;
         for (std::size_t a = 0; a < columns_.size(); ++a) {
             if (columns_[a].n_bins < 1) continue;
-            keep_cells(columns_[a], histograms + starts[a], unit);
+            keep_cells(a, visit_cells, unit);
             scan(a, best);
         }
         return best;
@@ -256,27 +256,25 @@ class ResidualFinder {
         });
     }
 
-    // Of given sums of all bins, those that have rows: few of them in a small node, so that the
-    // others are passed over quickly.
-    void keep_cells(const BinnedColumn& column, const std::int64_t* sums, double unit) {
-        const std::size_t size = shape_.size();
+    template <class VisitCells>
+    void keep_cells(std::size_t attribute, VisitCells&& visit_cells, double unit) {
+        const std::size_t size = shape_.size(), n_bins = columns_[attribute].n_bins;
         const double factor = 1.0 / unit;  // a power of two
         cells_.clear();
-        sorted_.resize(column.n_bins * size);
-        std::size_t at = 0;
-        for (std::size_t bin = 0; bin < column.n_bins; ++bin, sums += size) {
-            if (sums[0] <= 0) continue;
-            cells_.push_back({static_cast<Bin>(bin), at});
-            for (std::size_t t = 0; t < size; ++t) {
-                sorted_[at + t] = static_cast<double>(sums[t]) * factor;
+        sorted_.resize(n_bins * size);
+        missing_.assign(size, 0.0);
+        double* next = sorted_.data();
+        visit_cells(attribute, [&](std::size_t bin, const std::int64_t* sums) {
+            double* to = missing_.data();
+            if (bin < n_bins) {
+                if (sums[0] <= 0) return;  // rows may have no weight
+                cells_.push_back({static_cast<Bin>(bin), cells_.size() * size});
+                to = next;
+                next += size;
             }
-            at += size;
-        }
+            for (std::size_t t = 0; t < size; ++t) to[t] = static_cast<double>(sums[t]) * factor;
+        });
         sums_ = sorted_.data();
-        missing_.resize(size);
-        for (std::size_t t = 0; t < size; ++t) {
-            missing_[t] = static_cast<double>(sums[t]) * factor;
-        }
     }
 
     void collect_sorted(const Codes& codes, std::span<const double> evidence) {
