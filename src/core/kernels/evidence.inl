@@ -31,16 +31,41 @@ static void add_to_bins(const std::uint16_t* codes, const std::uint32_t* rows, s
     }
 }
 
-static void cut_gains(CutSums left, double residual, double variance, double penalty,
-                      double* CALTREE_RESTRICT gains, std::size_t n) {
-    n = whole_vectors(n);
-    const double* CALTREE_RESTRICT first = left.residual;
-    const double* CALTREE_RESTRICT varies = left.variance;
-    for (std::size_t i = 0; i < n; ++i) {
+static double cut_gains(CutSums left, double residual, double variance, double penalty,
+                        double* CALTREE_RESTRICT gains, std::size_t n) {
+    const double* CALTREE_RESTRICT residuals = left.residual;
+    const double* CALTREE_RESTRICT variances = left.variance;
+    RowPack most = RowPack{} - std::numeric_limits<double>::infinity();
+    OddRows most_of_odd = OddRows{} - std::numeric_limits<double>::infinity();
+    for_rows(n, [&]<class Pack>(std::size_t i) {
         // Over one denominator, since divisions take time.
-        const double here = varies[i] + penalty;
-        const double there = variance - varies[i] + penalty;
-        const double other = residual - first[i];
-        gains[i] = (first[i] * first[i] * there + other * other * here) / (here * there);
+        const Pack first = load<Pack>(residuals + i), varies = load<Pack>(variances + i);
+        const Pack here = varies + penalty;
+        const Pack there = variance - varies + penalty;
+        const Pack other = residual - first;
+        const Pack gain = (first * first * there + other * other * here) / (here * there);
+        store(gains + i, gain);
+        if constexpr (lanes<Pack> == lanes<RowPack>) {
+            most = larger_of(gain, most);
+        } else {
+            most_of_odd = larger_of(gain, most_of_odd);
+        }
+    });
+    double all[lanes<RowPack> + lanes<OddRows>];
+    store(all, most);
+    store(all + lanes<RowPack>, most_of_odd);
+    double result = all[0];
+    for (const double each : all) result = each > result ? each : result;
+    return result;
+}
+
+static void sort_few(const std::int16_t* CALTREE_RESTRICT keys, std::size_t n,
+                     std::int16_t* CALTREE_RESTRICT sorted) {
+    std::int16_t places[few_rows] = {};
+    for (std::size_t j = 0; j < n; ++j) {
+        for (std::size_t i = 0; i < few_rows; ++i) {
+            places[i] = static_cast<std::int16_t>(places[i] + (keys[i] > keys[j]));
+        }
     }
+    for (std::size_t i = 0; i < n; ++i) sorted[static_cast<std::size_t>(places[i])] = keys[i];
 }

@@ -18,6 +18,9 @@ inline constexpr std::size_t boosting_rows = 64;
 // The number of rows is padded to a multiple of this, with rows of weight 0.
 inline constexpr std::size_t row_multiple = 4;
 
+// Up to so many rows, sorting them is cheaper than looking at every bin.
+inline constexpr std::size_t few_rows = 32;
+
 inline std::size_t padded_rows(std::size_t n) {
     return (n + row_multiple - 1) / row_multiple * row_multiple;
 }
@@ -156,9 +159,15 @@ struct Kernels {
                         const double* evidence, std::size_t stride, double* sums,
                         std::uint8_t* seen);
 
-    // What cuts of a node gain in deviance, times 2: penalised Newton steps on either side.
-    void (*cut_gains)(CutSums left, double residual, double variance, double penalty, double* gains,
-                      std::size_t n);
+    // What cuts of a node gain in deviance, times 2: penalised Newton steps on either side. n is a
+    // multiple of row_multiple. Returns the largest, of which there may be one beyond the last cut.
+    double (*cut_gains)(CutSums left, double residual, double variance, double penalty,
+                        double* gains, std::size_t n);
+
+    // Sorts n keys, all different; there is room for few_rows of them. Each is placed behind those
+    // that are smaller: comparing all with all takes less time than branches that cannot be
+    // foreseen.
+    void (*sort_few)(const std::int16_t* keys, std::size_t n, std::int16_t* sorted);
 
     // Whether one of some cuts, given the evidence below each and that of all, lowers the squared
     // error by that much or more, in units of the weight; n is a multiple of row_multiple.

@@ -18,5 +18,5 @@ static constexpr Kernels all_kernels(const char* name) {
             highest,       all_between,    softmax,           sigmoid,
             logistic,      respond_to_all, respond_in_eights, respond_to_two,
             first_moments, second_moments, slopes_and_errors, squared_error,
-            add_to_bins,   cut_gains,      any_cut_gains};
+            add_to_bins,   cut_gains,      sort_few,          any_cut_gains};
 }

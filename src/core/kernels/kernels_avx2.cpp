@@ -1,6 +1,7 @@
 // The same kernels, compiled for AVX2.
 #include <bit>
 #include <cstdint>
+#include <limits>
 
 #include "kernels/kernels.hpp"
 #include "kernels/simd.hpp"

@@ -27,8 +27,8 @@ class BinSums {
         const std::size_t n_cells = n_bins + 1;
         if (sums_.size() < n_cells * stride_) sums_.resize(n_cells * stride_, 0.0);
         if (seen_.size() < n_cells + word) seen_.resize(n_cells + word, 0);
-        kernels_.add_to_bins(codes, rows.data(), rows.size(), evidence.data(),
-                             stride_, sums_.data(), seen_.data());
+        kernels_.add_to_bins(codes, rows.data(), rows.size(), evidence.data(), stride_,
+                             sums_.data(), seen_.data());
     }
 
     const double* sums() const { return sums_.data(); }

@@ -107,10 +107,8 @@ class ShrunkenGrower {
         const std::span<Row> rows(rows_.data() + at.begin, at.end - at.begin);
         const std::span<Row> held_out(held_out_.data() + at.held_out_begin,
                                       at.held_out_end - at.held_out_begin);
-        double n_rows = 0.0;
-        for (const Row row : rows) n_rows += weights_[row];
+        const double n_rows = rows.empty() ? 0.0 : fitter_.fit(rows, at.parameters, at.node == 0);
         tree().n_rows[at.node] = n_rows;
-        if (!rows.empty()) fitter_.fit(rows, at.parameters, at.node == 0);
         fitter_.apply(held_out, at.parameters);
         store(at, rows, held_out);
         const bool inner = split(at, rows);

@@ -188,20 +188,26 @@ class NodeModelFitter {
           row_loss_(data.n_rows()),
           F_(regressors.n_states),
           gradient_(regressors.n_parameters()),
-          hessian_(regressors.n_states * regressors.width() * regressors.width()) {}
+          hessian_(regressors.n_states * regressors.width() * regressors.width()) {
+        if (is_simple()) collect_records();
+    }
 
-    // From the parent's parameters to this node's, which are written in their place.
-    void fit(std::span<const Row> rows, std::vector<double>& parameters, bool is_root) {
+    // From the parent's parameters to this node's, which are written in their place. Returns the
+    // weight of the rows.
+    double fit(std::span<const Row> rows, std::vector<double>& parameters, bool is_root) {
         if (!is_simple()) {
-            fit_rows(rows, parameters, is_root);
-            return;
+            double weight = 0.0;
+            for (const Row row : rows) weight += weights_[row];
+            fit_rows(rows, parameters, is_root, weight);
+            return weight;
         }
-        read_rows(rows);
-        fit_rows(rows, parameters, is_root);
+        const double weight = read_rows(rows);
+        fit_rows(rows, parameters, is_root, weight);
         for (std::size_t i = 0; i < rows.size(); ++i) {
             probability_[rows[i]] = p_[i];
             row_loss_[rows[i]] = loss_[i];
         }
+        return weight;
     }
 
     // Writes what the rows of the last fit say about a correction: see EvidenceShape.
@@ -260,7 +266,19 @@ class NodeModelFitter {
     // of a node's rows is put side by side, since each step of the fit reads all of it.
     bool is_simple() const { return r_.n_states == 1 && r_.width() == 3; }
 
-    void read_rows(std::span<const Row> rows) {
+    struct Record {
+        double offset, score, bend, signed_weight;  // negative, if only -0, for the first class
+    };
+
+    void collect_records() {
+        records_.resize(data_.n_rows());
+        for (std::size_t row = 0; row < records_.size(); ++row) {
+            records_[row] = {r_.offset[row], r_.values[2 * row], r_.values[2 * row + 1],
+                             data_.labels[row] == 1 ? weights_[row] : -weights_[row]};
+        }
+    }
+
+    double read_rows(std::span<const Row> rows) {
         const std::size_t padded = padded_rows(rows.size());
         if (p_.size() < padded) {
             for (std::vector<double>* values : {&offset_, &score_, &bend_, &weight_, &is_second_,
@@ -268,27 +286,26 @@ class NodeModelFitter {
                 values->resize(padded, 0.0);
             }
         }
+        double total = 0.0;
         for (std::size_t i = 0; i < rows.size(); ++i) {
-            const std::size_t row = rows[i];
-            offset_[i] = r_.offset[row];
-            score_[i] = r_.values[2 * row];
-            bend_[i] = r_.values[2 * row + 1];
-            weight_[i] = weights_[row];
-            is_second_[i] = data_.labels[row] == 1 ? 1.0 : 0.0;
-            p_[i] = probability_[row];
-            loss_[i] = row_loss_[row];
+            const Record& record = records_[rows[i]];
+            offset_[i] = record.offset;
+            score_[i] = record.score;
+            bend_[i] = record.bend;
+            weight_[i] = std::abs(record.signed_weight);
+            is_second_[i] = std::signbit(record.signed_weight) ? 0.0 : 1.0;
+            p_[i] = probability_[rows[i]];
+            loss_[i] = row_loss_[rows[i]];
+            total += weight_[i];
         }
+        return total;
     }
 
-    void fit_rows(std::span<const Row> rows, std::vector<double>& parameters, bool is_root) {
-        double weight = 0.0, loss = 0.0;
-        if (is_root) {
-            for (const Row row : rows) weight += weights_[row];
-            loss = evaluate(rows, parameters);
-        } else {  // the parent's fit has left behind what it says of these rows
-            loss = last_loss(rows);
-        }
-        newton_.start(parameters, is_root, weight, loss);
+    void fit_rows(std::span<const Row> rows, std::vector<double>& parameters, bool is_root,
+                  double weight) {
+        // The parent's fit has left behind what it says of these rows.
+        const double loss = is_root ? evaluate(rows, parameters) : last_loss(rows);
+        newton_.start(parameters, is_root, is_root ? weight : 0.0, loss);
         bool moved = true;
         while (!newton_.is_done()) {
             if (moved) {
@@ -380,7 +397,15 @@ class NodeModelFitter {
     void use_block(std::span<const Row> rows, const std::vector<double>& parameters, Use&& use) {
         std::array<double, block_rows> F, p, norm;
         stop_check_.count(rows.size());
-        for (std::size_t i = 0; i < rows.size(); ++i) log_odds(rows[i], parameters, &F[i]);
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            if (is_simple()) {
+                const Record& at = records_[rows[i]];
+                F[i] =
+                    at.offset + parameters[0] + parameters[1] * at.score + parameters[2] * at.bend;
+            } else {
+                log_odds(rows[i], parameters, &F[i]);
+            }
+        }
         const std::size_t padded = padded_rows(rows.size());
         std::fill(F.begin() + rows.size(), F.begin() + padded, 0.0);
         kernels_.logistic(F.data(), p.data(), norm.data(), padded);
@@ -463,7 +488,9 @@ class NodeModelFitter {
     std::vector<double> probability_;  // n_rows x n_states
     std::vector<double> row_loss_;     // the deviance of the rows of a fit, halved
     std::vector<double> F_, gradient_, hessian_;
-    // Of the rows of a fit, one after the other, in the most frequent case.
+    // In the most frequent case: what is known of every row, and of the rows of a fit, one after
+    // the other.
+    std::vector<Record> records_;
     std::vector<double> offset_, score_, bend_, weight_, is_second_, log_odds_, p_, norm_, loss_;
     const Kernels& kernels_ = kernels();
     StopCheck stop_check_;

@@ -180,7 +180,7 @@ class ResidualFinder {
     bool scan_numbers(std::size_t attribute, const Codes& codes, std::span<const double> evidence,
                       ResidualSplit& best) {
         const bool few = codes.size() <= few_rows && codes.n_bins <= most_sorted_bins;
-        cuts_.start({}, codes.n_bins);
+        cuts_.start(codes.n_bins);
         if (few ? !add_few(codes, evidence) : !add_bins(codes, evidence)) return false;
         const double before = shape_.gain(node_.data(), settings_.penalty);
         const Cut cut = cuts_.best(cuts_.size() - 1, node_sums(), cut_limits(before, best));
@@ -201,6 +201,7 @@ class ResidualFinder {
             if (codes[i] == codes.n_bins) return false;
         }
         const FewRows sorted(codes.size(), [&](std::size_t i) { return codes[i]; });
+        StateSums left;
         for (std::size_t i = 0; i < codes.size();) {
             const std::size_t bin = sorted.bin(i);
             std::array<double, 3> sums{};
@@ -208,7 +209,7 @@ class ResidualFinder {
                 const double* from = evidence.data() + sorted.row(i) * shape_.stride();
                 for (std::size_t t = 0; t < 3; ++t) sums[t] += from[t];
             }
-            cuts_.add(bin, sums.data());
+            cuts_.add(bin, sums.data(), left);
         }
         return true;
     }
@@ -218,8 +219,9 @@ class ResidualFinder {
         bins_.add(codes.codes, codes.n_bins, codes.rows, evidence);
         const double* sums = bins_.sums();
         const bool any_missing = sums[bins_.place(codes.n_bins)] > 0.0;
+        StateSums left;
         bins_.take(codes.n_bins,
-                   [&](std::size_t bin, std::size_t at) { cuts_.add(bin, sums + at); });
+                   [&](std::size_t bin, std::size_t at) { cuts_.add(bin, sums + at, left); });
         return !any_missing;
     }
 
@@ -398,8 +400,9 @@ class ResidualFinder {
     }
 
     void scan_one_state(const Pass& pass, std::size_t n_cuts, double before, ResidualSplit& best) {
-        cuts_.start({left_[0], left_[1], left_[2]}, cells_.size());
-        for (const Cell& cell : cells_) cuts_.add(cell.bin, sums_ + cell.at);
+        cuts_.start(cells_.size());
+        StateSums left{left_[0], left_[1], left_[2]};
+        for (const Cell& cell : cells_) cuts_.add(cell.bin, sums_ + cell.at, left);
         const Cut cut = cuts_.best(n_cuts, node_sums(), cut_limits(before, best));
         if (!cut.found) return;
         left_[0] = cut.rows_left;
