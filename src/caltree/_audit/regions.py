@@ -17,7 +17,7 @@ from .axes import Axis, score_axis
 from .effects import Effect, effect_of
 from .null import residuals, variances
 from .rows import Rows
-from .scan import FAMILIES, Region, find_large, measure, ratios, tables
+from .scan import FAMILIES, Region, Table, find_large, measure, ratios, tables_and_classes
 
 Half = npt.NDArray[np.intp]
 
@@ -113,59 +113,78 @@ def _search(rows: Rows, axes: Sequence[Axis], learned: Half) -> Iterator[tuple[i
     What a curve would put right for all rows is put right first.
     """
     here = _with_curve(rows.take(learned))
-    scored = {
-        channel: [axis.take(learned) for axis in (*axes, score_axis(rows, channel))]
-        for channel in rows.channels
+    known = [axis.take(learned) for axis in axes]
+    of_scores = [score_axis(rows, channel).take(learned) for channel in rows.channels]
+    large = {
+        depth: [
+            find_large(table, here.row_weights)
+            for table, _ in tables_and_classes(known, of_scores, depth)
+        ]
+        for depth in _DEPTHS
     }
-    large = {channel: _find_large(here, scored[channel]) for channel in rows.channels}
     for number in range(_MOST_REGIONS_A_HALF):
-        best = max(
-            (_strongest(here, scored[each], each, large[each]) for each in rows.channels),
-            key=lambda each: each[0],
-        )
-        evidence, channel, region = best
+        evidence, place, region = _strongest(here, known, of_scores, large)
         is_weak = evidence < _LEAST_EVIDENCE / len(rows.channels)
         if region is None or (is_weak and number > 0):
             return
+        channel = rows.channels[place]
         yield channel, region
-        here = _put_right(here, channel, region.contains(scored[channel]))
+        here = _put_right(here, channel, region.contains([*known, of_scores[place]]))
 
 
-def _find_large(rows: Rows, axes: Sequence[Axis]) -> dict[int, list[Mask]]:
-    """The regions that are large enough, by the number of conditions: this does not change."""
-    return {
-        depth: [find_large(table, rows.row_weights) for table in tables(axes, depth)]
-        for depth in _DEPTHS
-    }
+@dataclass(frozen=True)
+class _Best:
+    """The largest likelihood ratio of some regions, and the number of them."""
+
+    ratio: float = 0.0
+    region: Region | None = None
+    count: int = 0
+
+    def beside(self, table: Table, tested: Mask, found: Floats) -> _Best:
+        """The best of these and of those of a table that are tested."""
+        top = int(np.where(tested, found, 0.0).argmax())
+        ratio = float(found.flat[top]) if tested.flat[top] else 0.0
+        count = self.count + int(np.count_nonzero(tested))
+        if ratio > self.ratio:
+            return _Best(ratio, table.region(top), count)
+        return replace(self, count=count)
 
 
 def _strongest(
-    rows: Rows, axes: Sequence[Axis], channel: int, large: dict[int, list[Mask]]
+    rows: Rows,
+    axes: Sequence[Axis],
+    of_scores: Sequence[Axis],
+    large: dict[int, list[Mask]],
 ) -> tuple[float, int, Region | None]:
-    """The region with the largest likelihood ratio, as a share of the number of its kind."""
-    own, variance = residuals(rows, channel), variances(rows, channel)
-    best: tuple[float, int, Region | None] = (0.0, channel, None)
+    """The region with the largest likelihood ratio, as a share of the number of its kind.
+
+    The second is the place of its class among the channels.
+    """
+    own = np.column_stack([residuals(rows, channel) for channel in rows.channels])
+    variance = np.column_stack([variances(rows, channel) for channel in rows.channels])
+    strongest: tuple[float, int, Region | None] = (0.0, 0, None)
     for depth, share in _DEPTHS.items():
-        strongest: list[tuple[float, Region | None]] = [(0.0, None)] * len(FAMILIES)
-        counts = [0] * len(FAMILIES)
-        for table, of_table in zip(tables(axes, depth), large[depth], strict=True):
+        best = [[_Best() for _ in FAMILIES] for _ in rows.channels]
+        for (table, places), of_table in zip(
+            tables_and_classes(axes, of_scores, depth), large[depth], strict=True
+        ):
             if not of_table.any():
                 continue
-            sizes = measure(table, rows.row_weights, variance, of_table)
+            sizes = measure(table, rows.row_weights, variance[:, places], of_table)
             if not sizes.is_tested.any():
                 continue
-            found = ratios(table.regions(table.cells(own)), sizes.variance)
-            for family, members in enumerate(table.families):
-                tested = sizes.is_tested & members
-                counts[family] += int(tested.sum())
-                place = int(np.where(tested, found, 0.0).argmax())
-                if tested.flat[place] and found.flat[place] > strongest[family][0]:
-                    strongest[family] = (float(found.flat[place]), table.region(place))
-        for (ratio, region), count, weight in zip(strongest, counts, FAMILIES, strict=True):
-            evidence = share * weight * ratio / max(count, 1)
-            if evidence > best[0]:
-                best = (evidence, channel, region)
-    return best
+            found = ratios(table.regions(table.cells(own[:, places])), sizes.variance)
+            for k, place in enumerate(places):
+                best[place] = [
+                    each.beside(table, sizes.is_tested[..., k] & members, found[..., k])
+                    for each, members in zip(best[place], table.families, strict=True)
+                ]
+        for place, families in enumerate(best):
+            for each, weight in zip(families, FAMILIES, strict=True):
+                evidence = share * weight * each.ratio / max(each.count, 1)
+                if evidence > strongest[0]:
+                    strongest = (evidence, place, each.region)
+    return strongest
 
 
 def _with_curve(rows: Rows) -> Rows:

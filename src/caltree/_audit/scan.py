@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array
 
 from .._inputs.arrays import Floats, Mask
 from .axes import Axis
@@ -52,7 +53,7 @@ class Region:
 
 
 @dataclass(frozen=True, eq=False)
-class _Table:
+class Table:
     """The rows by the bins of one axis or two, and the regions that conditions make of them."""
 
     axes: tuple[int, ...]
@@ -66,11 +67,17 @@ class _Table:
     """The cell of every row."""
     shape: tuple[int, ...]
 
-    def cells(self, values: Floats) -> Floats:
-        """Sum a value of every row over the cells."""
-        size = int(np.prod(self.shape))
-        sums = np.bincount(self.codes, values, size).reshape(self.shape)
-        return np.asarray(sums, dtype=np.float64)
+    def cells(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Sum a value of every row over the cells, or several, one a column."""
+        size, n_rows = math.prod(self.shape), len(self.codes)
+        sums: npt.NDArray[Any]
+        if values.size == n_rows:
+            sums = np.bincount(self.codes, values.ravel(), size)
+        else:
+            # Cells x rows, with a one where a row is.
+            ones, begins = np.ones(n_rows, dtype=values.dtype), np.arange(n_rows + 1)
+            sums = csc_array((ones, self.codes.astype(np.int32), begins), (size, n_rows)) @ values
+        return np.asarray(sums.reshape(*self.shape, *values.shape[1:]))
 
     def regions(self, cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Sum cells over the regions; further dimensions of the cells stay as they are."""
@@ -86,15 +93,12 @@ class _Table:
         chosen = [self.places[k][int(place)] for k, place in enumerate(places)]
         return Region(tuple(zip(self.axes, chosen, strict=True)))
 
-    def one_hot(self) -> csr_array:
-        """Cells x rows, with a one where a row is."""
-        size, n_rows = int(np.prod(self.shape)), len(self.codes)
-        ones = np.ones(n_rows, dtype=np.float32)
-        return csr_array((ones, (self.codes, np.arange(n_rows))), shape=(size, n_rows))
 
+def tables(axes: Sequence[Axis], depth: int, *, with_last: bool = False) -> Iterator[Table]:
+    """Yield the tables of single axes (depth 1) or of all pairs of axes (depth 2).
 
-def tables(axes: Sequence[Axis], depth: int) -> Iterator[_Table]:
-    """Yield the tables of single axes (depth 1) or of all pairs of axes (depth 2)."""
+    If asked for, these are only the tables in which the last axis is.
+    """
     places, inside, coarse, fine = [], [], [], []
     for axis in axes:
         used = [
@@ -108,12 +112,14 @@ def tables(axes: Sequence[Axis], depth: int) -> Iterator[_Table]:
         coarse.append(np.array([each.is_coarse for each in chosen], dtype=bool))
         fine.append(np.array([depth == 1 or each.in_pairs for each in chosen], dtype=bool))
     for pair in combinations(range(len(axes)), depth):
+        if with_last and pair[-1] < len(axes) - 1:
+            continue
         codes = axes[pair[0]].codes.astype(np.uint16)
         for axis_number in pair[1:]:
             axis = axes[axis_number]
             codes = codes * np.uint16(axis.n_bins) + axis.codes
         kinds = (reduce(np.multiply.outer, [kind[k] for k in pair]) for kind in (coarse, fine))
-        yield _Table(
+        yield Table(
             pair,
             tuple(places[k] for k in pair),
             tuple(inside[k] for k in pair),
@@ -121,6 +127,20 @@ def tables(axes: Sequence[Axis], depth: int) -> Iterator[_Table]:
             codes,
             tuple(axes[k].n_bins for k in pair),
         )
+
+
+def tables_and_classes(
+    axes: Sequence[Axis], of_scores: Sequence[Axis], depth: int
+) -> Iterator[tuple[Table, list[int]]]:
+    """Yield tables, each with the places of the classes that it is looked at for.
+
+    Those of attributes are the same for all classes. Each class has a score of its own.
+    """
+    for table in tables(axes, depth):
+        yield table, list(range(len(of_scores)))
+    for place, score in enumerate(of_scores):
+        for table in tables([*axes, score], depth, with_last=True):
+            yield table, [place]
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +153,7 @@ class Sizes:
     """Whether a region is large enough, and not nearly everything."""
 
 
-def find_large(table: _Table, weights: Floats) -> Mask:
+def find_large(table: Table, weights: Floats) -> Mask:
     """Whether each region has rows enough, and is not nearly everything."""
     counts = table.regions(table.cells(np.ones(len(weights))))
     weight = table.regions(table.cells(weights)) / weights.sum()
@@ -141,11 +161,15 @@ def find_large(table: _Table, weights: Floats) -> Mask:
     return np.asarray(large)
 
 
-def measure(table: _Table, weights: Floats, variances: Floats, large: Mask) -> Sizes:
-    """Measure the regions of a table, of which some are large enough."""
+def measure(table: Table, weights: Floats, variances: Floats, large: Mask) -> Sizes:
+    """Measure the regions of a table, of which some are large enough.
+
+    There may be variances of several classes, one a column.
+    """
     variance = table.regions(table.cells(variances))
     # In rows of weight 1: a variance in other units says nothing about how many labels there are.
     unit = float(np.mean(weights**2))
+    large = large.reshape(large.shape + (1,) * (variances.ndim - 1))
     return Sizes(variance, large & (variance >= _LEAST_VARIANCE * unit))
 
 

@@ -7,7 +7,7 @@ distribution, that of labels drawn from the scores, and nothing is left to adjus
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,13 +19,15 @@ from .._inputs.scores import bend
 from .axes import Axis, score_axis
 from .null import make_null, residuals, variances
 from .rows import Rows
-from .scan import DEPTHS, FAMILIES, find_large, measure, ratios, tables
+from .scan import DEPTHS, FAMILIES, Table, find_large, measure, ratios, tables_and_classes
 
 # So many labels are drawn for every row; fewer where that would take too long.
 _SIMULATIONS, _FEW_SIMULATIONS = 499, 199
 _MOST_WORK = 2e9
 # Of more rows, so many stand for all: they show how the regions overlap.
 _MOST_ROWS = 10_000
+# So many drawn residuals are held at a time, of one class at least.
+_MOST_DRAWN = 2e7
 _FURTHEST_LOG_ODDS = 10.0
 # Beside that of all regions together.
 _WEIGHT_OF_CURVE = 0.05
@@ -62,14 +64,22 @@ def examine_whole(rows: Rows, axes: Sequence[Axis], random: np.random.Generator)
     curve = np.zeros(1 + n_simulations)
     regions = np.zeros(1 + n_simulations)
     n_regions = 0
-    for channel in rows.channels:
-        drawn = null.residuals(channel)
-        curve[0] += _curve(rows, channel, residuals(rows, channel)[:, np.newaxis])[0]
-        curve[1:] += _curve(sampled, channel, drawn)
-        scored = [*axes, score_axis(rows, channel)]
-        sampled_axes = scored if few else [axis.take(sample) for axis in scored]
+    # Tables of attributes are the same for all classes: they are made once for some of them.
+    at_a_time = max(1, int(_MOST_DRAWN / (len(sample) * n_simulations)))
+    for begin in range(0, len(rows.channels), at_a_time):
+        channels = rows.channels[begin : begin + at_a_time]
+        drawn = np.stack([null.residuals(channel) for channel in channels], axis=1)
+        for place, channel in enumerate(channels):
+            curve[0] += _curve(rows, channel, residuals(rows, channel)[:, np.newaxis])[0]
+            curve[1:] += _curve(sampled, channel, drawn[:, place])
+        of_scores = [score_axis(rows, channel) for channel in channels]
+        whole = _Labels.of(rows, channels, axes, of_scores)
+        part = whole
+        if not few:
+            taken = [[axis.take(sample) for axis in each] for each in (axes, of_scores)]
+            part = _Labels.of(sampled, channels, *taken)
         for depth, weight in DEPTHS.items():
-            found, count = _regions(rows, scored, sampled, sampled_axes, drawn, channel, depth)
+            found, count = _regions(whole, part, drawn, depth)
             regions += weight * found
             n_regions += count
     curve /= len(rows.channels)
@@ -104,43 +114,71 @@ def _curve(rows: Rows, channel: int, of_rows: npt.NDArray[Any]) -> Floats:
         [np.ones(len(rows)), log_odds - centre, bend(log_odds) - bend(np.array([centre]))]
     )
     spread = np.asarray(variance @ directions**2)
-    return np.asarray(ratios(directions.T @ of_rows, spread).mean(axis=0))
+    sums = directions.T.astype(of_rows.dtype) @ of_rows
+    return np.asarray(ratios(sums, spread).mean(axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class _Labels:
+    """Rows in bins, and the residuals of some classes, one a column."""
+
+    weights: Floats
+    axes: Sequence[Axis]
+    of_scores: Sequence[Axis]
+    residuals: Floats
+    variances: Floats
+
+    @classmethod
+    def of(
+        cls, rows: Rows, channels: list[int], axes: Sequence[Axis], of_scores: Sequence[Axis]
+    ) -> _Labels:
+        """Take the residuals of some classes."""
+        return cls(
+            rows.row_weights,
+            axes,
+            of_scores,
+            np.column_stack([residuals(rows, channel) for channel in channels]),
+            np.column_stack([variances(rows, channel) for channel in channels]),
+        )
+
+    def tables(self, depth: int) -> Iterator[tuple[Table, list[int]]]:
+        """Yield the tables, each with the places of the classes it is looked at for."""
+        return tables_and_classes(self.axes, self.of_scores, depth)
 
 
 def _regions(
-    rows: Rows,
-    axes: Sequence[Axis],
-    sampled: Rows,
-    sampled_axes: Sequence[Axis],
-    drawn: npt.NDArray[Any],
-    channel: int,
-    depth: int,
+    whole: _Labels, part: _Labels, drawn: npt.NDArray[Any], depth: int
 ) -> tuple[Floats, int]:
-    """The mean likelihood ratio of all regions, of the labels and of those drawn; their number."""
-    own, variance = residuals(rows, channel), variances(rows, channel)
-    sampled_variance = variances(sampled, channel)
+    """The mean likelihood ratio of all regions, of the labels and of those drawn; their number.
+
+    Those of several classes are added up. `drawn` are rows of the part x classes x simulations.
+    """
+    _, n_classes, n_simulations = drawn.shape
     # Rows that stand for others count for all of them.
-    scale = float(variance.sum() / sampled_variance.sum())
-    totals = np.zeros((len(FAMILIES), 1 + drawn.shape[1]))
-    counts = np.zeros(len(FAMILIES))
-    n_regions = 0
-    for table, of_sample in zip(tables(axes, depth), tables(sampled_axes, depth), strict=True):
-        large = find_large(table, rows.row_weights)
-        sizes = measure(table, rows.row_weights, variance, large)
-        tested = sizes.is_tested
-        if not tested.any():
+    scales = whole.variances.sum(axis=0) / part.variances.sum(axis=0)
+    totals = np.zeros((n_classes, len(FAMILIES), 1 + n_simulations))
+    counts, n_regions = np.zeros((n_classes, len(FAMILIES))), 0
+    for (table, places), (of_part, _) in zip(whole.tables(depth), part.tables(depth), strict=True):
+        large = find_large(table, whole.weights)
+        sizes = measure(table, whole.weights, whole.variances[:, places], large)
+        if not sizes.is_tested.any():
             continue
-        n_regions += int(tested.sum())
-        first = ratios(table.regions(table.cells(own))[tested], sizes.variance[tested])
-        cells = (of_sample.one_hot() @ drawn).reshape(*of_sample.shape, -1)
-        sums = of_sample.regions(cells)[tested] * np.float32(math.sqrt(scale))
-        spread = of_sample.regions(of_sample.cells(sampled_variance))[tested] * scale
-        found = np.column_stack([first, ratios(sums, spread)])
-        for family, members in enumerate(table.families):
-            totals[family] += members[tested] @ found
-            counts[family] += np.count_nonzero(members[tested])
-    means = totals / np.maximum(counts, 1.0)[:, np.newaxis]
-    return np.asarray(FAMILIES @ means), n_regions
+        n_regions += int(sizes.is_tested.sum())
+        own = table.regions(table.cells(whole.residuals[:, places]))
+        of_classes = drawn if len(places) == n_classes else drawn[:, places]
+        cells = of_part.cells(of_classes.reshape(len(drawn), -1))
+        sums = of_part.regions(cells).reshape(*own.shape, n_simulations)
+        spread = of_part.regions(of_part.cells(part.variances[:, places]))
+        for k, place in enumerate(places):
+            tested, scale = sizes.is_tested[..., k], float(scales[place])
+            first = ratios(own[..., k][tested], sizes.variance[..., k][tested])
+            others = sums[..., k, :][tested] * np.float32(math.sqrt(scale))
+            found = np.column_stack([first, ratios(others, spread[..., k][tested] * scale)])
+            for family, members in enumerate(table.families):
+                totals[place, family] += members[tested] @ found
+                counts[place, family] += np.count_nonzero(members[tested])
+    means = totals / np.maximum(counts, 1.0)[..., np.newaxis]
+    return np.asarray(np.tensordot(FAMILIES, means.sum(axis=0), 1)), n_regions
 
 
 def _p_value(statistic: Floats, *, is_ratio: bool) -> float:
