@@ -77,7 +77,7 @@ class StoredEstimator(BaseEstimator):
         """
         stored = {**self.to_dict(), "made": self.made_.with_time()}
         if not fingerprint:
-            stored["fingerprint"] = Fingerprint.empty().to_dict()
+            stored["fingerprint"] = None
         storage.write_json(stored, path)
 
     @classmethod

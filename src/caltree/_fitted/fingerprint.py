@@ -120,22 +120,26 @@ class Fingerprint:
             status = "not seen"
         return Overlap(status, checked, found, by_chance, share)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fingerprint as a string and numbers; 16 hexadecimal digits a hash."""
+    def to_dict(self) -> dict[str, Any] | None:
+        """Return the fingerprint as a string and numbers; 16 digits per hash; None if empty."""
+        if not len(self.hashes):
+            return None
         digits = "".join(f"{value:0{_DIGITS}x}" for value in self.hashes.tolist())
         return {"hashes": digits, "rows": self.rows, "single": self.single}
 
     @classmethod
     def from_dict(cls, stored: Any) -> Fingerprint:
         """Rebuild a fingerprint from `to_dict`; ValueError on anything malformed."""
+        if stored is None:
+            return cls.empty()
         if not isinstance(stored, dict) or set(stored) != {"hashes", "rows", "single"}:
             raise ValueError("fingerprint of a stored calibrator must have hashes, rows and single")
         digits, rows, single = stored["hashes"], stored["rows"], stored["single"]
         if not isinstance(digits, str) or not set(digits) <= set("0123456789abcdef"):
             raise ValueError("hashes of a stored fingerprint must be hexadecimal")
-        if len(digits) % _DIGITS or len(digits) > SIZE * _DIGITS:
+        if len(digits) % _DIGITS or not 0 < len(digits) <= SIZE * _DIGITS:
             raise ValueError(
-                f"a stored fingerprint must have at most {SIZE} hashes, {_DIGITS} digits each"
+                f"a stored fingerprint must have 1 to {SIZE} hashes, {_DIGITS} digits each"
             )
         parts = [digits[i : i + _DIGITS] for i in range(0, len(digits), _DIGITS)]
         hashes = np.array([int(part, 16) for part in parts], dtype=np.uint64)

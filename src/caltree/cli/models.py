@@ -11,7 +11,6 @@ from .._base import Calibrator
 from .._calibrators import read_calibrator
 from .._fitted import storage
 from .._fitted.files import write_atomically
-from .._fitted.fingerprint import Fingerprint
 from .._inputs.attributes import Attributes
 from .._model_base import fitted_attributes
 from .columns import Columns, find_positive, in_class_order
@@ -130,7 +129,7 @@ def write_model(calibrator: Calibrator, columns: Columns, path: str, fingerprint
     made = calibrator.made_.with_time()
     stored = {**calibrator.to_dict(), "made": made, "columns": columns.to_dict()}
     if not fingerprint:
-        stored["fingerprint"] = Fingerprint.empty().to_dict()
+        stored["fingerprint"] = None
     content = storage.json_bytes(stored)
     with writing(path):
         if path == STANDARD:

@@ -146,10 +146,12 @@ class Presorted {
         if (keyed_.size() < rows_.size() || keyed_.empty()) return {0, 0};
         // If there is one, it is in the middle.
         const std::uint64_t key = keyed_[keyed_.size() / 2].key;
-        const auto found = std::ranges::equal_range(keyed_, key, {}, &detail::Keyed::key);
-        if (2 * found.size() <= keyed_.size()) return {0, 0};
-        const auto first = static_cast<std::size_t>(found.begin() - keyed_.begin());
-        return {first, first + found.size()};
+        // Not equal_range, whose result Clang below 16 cannot read in libstdc++.
+        const auto first = std::ranges::lower_bound(keyed_, key, {}, &detail::Keyed::key);
+        const auto last = std::ranges::upper_bound(keyed_, key, {}, &detail::Keyed::key);
+        if (2 * static_cast<std::size_t>(last - first) <= keyed_.size()) return {0, 0};
+        return {static_cast<std::size_t>(first - keyed_.begin()),
+                static_cast<std::size_t>(last - keyed_.begin())};
     }
 
     void number_cells(std::span<const std::int32_t> n_categories) {
