@@ -1,15 +1,15 @@
 // LogitBoost: lines, working responses, and the moments of their regressions; see kernels.inl.
 
-static void add_line(double* CALTREE_RESTRICT F, const double* CALTREE_RESTRICT x,
-                     std::size_t stride, double intercept, double slope, std::size_t n) {
+static void add_line(double* CALTREE_RESTRICT F, const double* CALTREE_RESTRICT x, double intercept,
+                     double slope, std::size_t n) {
     n = whole_vectors(n);
-    for (std::size_t i = 0; i < n; ++i) F[i] += intercept + slope * x[i * stride];
+    for (std::size_t i = 0; i < n; ++i) F[i] += intercept + slope * x[i];
 }
 
-static void set_line(double* CALTREE_RESTRICT F, const double* CALTREE_RESTRICT x,
-                     std::size_t stride, double intercept, double slope, std::size_t n) {
+static void set_line(double* CALTREE_RESTRICT F, const double* CALTREE_RESTRICT x, double intercept,
+                     double slope, std::size_t n) {
     n = whole_vectors(n);
-    for (std::size_t i = 0; i < n; ++i) F[i] = intercept + slope * x[i * stride];
+    for (std::size_t i = 0; i < n; ++i) F[i] = intercept + slope * x[i];
 }
 
 static void add_centred(double* CALTREE_RESTRICT F, std::size_t F_stride,

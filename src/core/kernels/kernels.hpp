@@ -27,7 +27,7 @@ inline std::size_t padded_rows(std::size_t n) {
 
 inline constexpr double largest_response = 3.0;
 
-// The scores of a row stand side by side, padded with zeros. Last come a one and a place for the
+// The scores of a row stand side by side, then a one, then zeros, and last a place for the
 // response, so that sums of weights and of responses are sums like all others.
 inline std::size_t padded(std::size_t n_scores) { return (n_scores + 2 + 3) / 4 * 4; }
 
@@ -71,6 +71,14 @@ struct Responses {
     double* sum_w;
 };
 
+// A block of rows: residuals of some classes, weighted, and the weights of their working responses.
+// What there is of each class stands `stride` apart.
+struct Residuals {
+    double* w;
+    double* r;
+    std::size_t stride;
+};
+
 // Sums of residuals and of their variances over the rows to the left of each of several cuts.
 struct CutSums {
     const double* residual;
@@ -93,13 +101,11 @@ struct alignas(16) Evidence {
 struct Kernels {
     const char* name;
 
-    // F[i] += intercept + slope * x[i * stride]
-    void (*add_line)(double* F, const double* x, std::size_t stride, double intercept, double slope,
-                     std::size_t n);
+    // F += intercept + slope * x
+    void (*add_line)(double* F, const double* x, double intercept, double slope, std::size_t n);
 
-    // F[i] = intercept + slope * x[i * stride]
-    void (*set_line)(double* F, const double* x, std::size_t stride, double intercept, double slope,
-                     std::size_t n);
+    // F = intercept + slope * x
+    void (*set_line)(double* F, const double* x, double intercept, double slope, std::size_t n);
 
     // F += (f - its mean over the m class columns) * (m-1)/m; columns of f are boosting_rows apart.
     void (*add_centred)(double* F, std::size_t F_stride, const double* f, std::size_t m,
@@ -145,7 +151,28 @@ struct Kernels {
     void (*second_moments)(Responses of, std::size_t m, std::size_t stride, ScoreRows x,
                            const double* means, double* sums, std::size_t n);
 
-    // From those sums, the slope of the response on each score, and the squared error it leaves.
+    // The residuals of some classes, y - p, by the softmax of F; p has room for their
+    // probabilities. They are weights times working responses, so that no response is needed.
+    // Returns whether all are tame, as above. Unless `weighted`, all weights are 1.
+    bool (*residuals)(const double* F, ClassList classes, BoostedRows rows, bool exact,
+                      bool weighted, double* p, Residuals to, std::size_t n);
+
+    // For each of m classes, over the first `used` scores: sums += w x, w x x and r x.
+    void (*moments)(Residuals of, std::size_t m, ScoreRows x, std::size_t used, double* sums,
+                    std::size_t n);
+
+    // The working responses of one class, by its residuals.
+    void (*respond_by_residuals)(const double* r, std::size_t label, BoostedRows rows, Responses to,
+                                 std::size_t n);
+
+    // From the moments of m classes, the sum of w dx dx for each score, the slope of the response
+    // on it, and by how much that lowers the squared error; `one` is the place of the ones.
+    void (*slopes_and_gains)(const double* moments, std::size_t m, std::size_t width,
+                             std::size_t used, std::size_t one, double* sum_xx, double* slopes,
+                             double* gains);
+
+    // From sums around means, the slope of the response on each score, and the squared error it
+    // leaves.
     void (*slopes_and_errors)(const double* sums, std::size_t width, double* slopes,
                               double* errors);
 

@@ -9,14 +9,35 @@
 //
 #include "kernels/boosting.inl"
 //
+#include "kernels/moments.inl"
+//
 #include "kernels/evidence.inl"
 //
 #include "kernels/cuts.inl"
 
 static constexpr Kernels all_kernels(const char* name) {
-    return {name,          add_line,       set_line,          add_centred,
-            highest,       all_between,    softmax,           sigmoid,
-            logistic,      respond_to_all, respond_in_eights, respond_to_two,
-            first_moments, second_moments, slopes_and_errors, squared_error,
-            add_to_bins,   cut_gains,      sort_few,          any_cut_gains};
+    return {name,
+            add_line,
+            set_line,
+            add_centred,
+            highest,
+            all_between,
+            softmax,
+            sigmoid,
+            logistic,
+            respond_to_all,
+            respond_in_eights,
+            respond_to_two,
+            first_moments,
+            second_moments,
+            residuals,
+            moments,
+            respond_by_residuals,
+            slopes_and_gains,
+            slopes_and_errors,
+            squared_error,
+            add_to_bins,
+            cut_gains,
+            sort_few,
+            any_cut_gains};
 }
