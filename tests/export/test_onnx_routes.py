@@ -31,28 +31,29 @@ COLUMNS = (
 def random_tree(seed, n_classes):
     """A tree no fit would find: children without categories, pieces without end, empty nodes."""
     rng = np.random.default_rng(seed)
-    nodes, branches, weights = [], [], [1.0 if seed % 3 else 0.75]
+    nodes, branches, pending = {}, [], [(0, 1.0 if seed % 3 else 0.75)]
     n_nodes, most = 1, int(rng.integers(1, 60))
-    for _ in range(most):
-        node, left = len(nodes), weights[len(nodes)]
+    while pending:
+        node, left = pending.pop()
         if n_nodes >= most:
-            nodes.append([-1, 0.0, -1, 0, 0, -1, left])
-        else:
-            attribute = int(rng.integers(len(COLUMNS)))
-            categories = COLUMNS[attribute].categories
-            n_children = 2 if categories is None else int(rng.integers(2, 5))
-            table = -1 if categories is None else len(branches)
-            branches += rng.integers(0, n_children, len(categories or ())).tolist()
-            own = left * rng.choice([0.0, 0.3])
-            threshold = rng.choice([*GRID, np.finfo(float).max])
-            missing = rng.integers(n_children)
-            nodes.append([attribute, threshold, n_nodes, n_children, missing, table, own])
-            weights += [left - own] * n_children
-            n_nodes += n_children
-        if node + 1 == n_nodes:
-            break
-    while len(nodes) < n_nodes:
-        nodes.append([-1, 0.0, -1, 0, 0, -1, weights[len(nodes)]])
+            nodes[node] = [-1, 0.0, -1, 0, 0, -1, left]
+            continue
+        attribute = int(rng.integers(len(COLUMNS)))
+        categories = COLUMNS[attribute].categories
+        n_children = 2 if categories is None else int(rng.integers(2, 5))
+        to = rng.integers(0, n_children, len(categories or ())).tolist()
+        # Some row can go to the last child, or there would be fewer.
+        free = categories is None or n_children - 1 in to
+        missing = int(rng.integers(n_children)) if free else n_children - 1
+        own = left * rng.choice([0.0, 0.3])
+        threshold = rng.choice([*GRID, np.finfo(float).max])
+        table = -1 if categories is None else len(branches)
+        nodes[node] = [attribute, threshold, n_nodes, n_children, missing, table, own]
+        branches += to
+        # Depth first: all nodes below the first child come before those below the second.
+        pending += [(n_nodes + child, left - own) for child in reversed(range(n_children))]
+        n_nodes += n_children
+    nodes = [nodes[node] for node in range(n_nodes)]
     columns = map(np.array, zip(*nodes, strict=True))
     attribute, threshold, first, count, missing, table, weight = columns
     whole = {"attribute": attribute, "first_child": first, "n_children": count, "table": table}
