@@ -164,7 +164,7 @@ def test_a_probability_rests_on_the_rows_of_its_nodes():
     y = random.random(2_000) < np.where(X[:, 0] < 0.1, 1.0 - scores, scores)
     tree = CalibrationTree(cv=2).fit(X, y, scores)
     new = np.array([[0.05], [0.5]])
-    small, large = tree.effective_rows(new)
+    small, large = tree.effective_rows(new, [0.5, 0.5])
     assert small < large / 2 < 1_000
     leaves = tree.model_.apply(new).ravel()
     for leaf, found in zip(leaves, (small, large), strict=True):
@@ -182,13 +182,28 @@ def test_a_probability_rests_on_the_rows_of_its_nodes():
 def test_boosted_trees_and_curves_rest_on_all_rows():
     X, y, scores, _ = make_rows(200)
     boosting = CalibrationBoosting(random_state=0).fit(X, y, scores)
-    assert len(np.unique(boosting.effective_rows(X))) == 1
-    assert PlattScaling().fit(None, y, scores).effective_rows(None) == 200.0
+    assert len(np.unique(boosting.effective_rows(X, scores))) == 1
+    assert PlattScaling().fit(None, y, scores).effective_rows(None, scores) == 200.0
     ensemble = CalibrationEnsemble(4, random_state=0).fit(X, y, scores)
-    np.testing.assert_array_equal(
-        ensemble.effective_rows(X),
-        ensemble.model_.forest.effective_rows(ensemble.model_.attributes.encode(X)),
-    )
+    seen = ensemble._score_kind().regressors(ensemble.read_scores(scores))
+    matrix = ensemble.model_.attributes.encode(X)
+    expected = ensemble.model_.forest.effective_rows(matrix, seen)
+    np.testing.assert_array_equal(ensemble.effective_rows(X, scores), expected)
+
+
+def test_a_forest_that_splits_on_scores_rests_on_rows_of_like_scores():
+    random = np.random.default_rng(0)
+    X, scores = random.random((1_500, 1)), random.random(1_500)
+    # No logistic model of the score follows steps up and down.
+    y = random.random(1_500) < np.where((scores > 0.4) & (scores < 0.6), 0.95, 0.1)
+    forest = CalibrationForest(5, random_state=0).fit(X, y, scores)
+    splits = forest.model_.attribute
+    assert (splits >= 1).any()  # the score stands behind the attributes
+    rows = forest.effective_rows(np.full((2, 1), 0.5), [0.5, 0.9])
+    assert rows[0] != rows[1]
+    forest.spread_ = Spread(np.ones(len(KNOTS)), 0.5, 100.0)
+    found = forest.predict_interval([[0.5], [0.5]], [0.5, np.nan], on_bad_rows="nan")
+    assert np.isfinite(found[0]).all() and np.isnan(found[1]).all()
 
 
 def test_more_rows_give_narrower_intervals():
@@ -315,7 +330,7 @@ def test_a_calibrated_classifier_asks_the_regions_of_its_calibrator():
     model.fit(X, (X[:, 0] > 0) ^ (X[:, 1] > 0.7))
     tree, scores = model.calibrator_, model.score_rows(X)[0]
     tree.spread_ = Spread(np.ones(len(KNOTS)), 0.5, 100.0)
-    assert len(np.unique(tree.effective_rows(X))) > 1
+    assert len(np.unique(tree.effective_rows(X, scores))) > 1
     np.testing.assert_allclose(model.predict_interval(X), tree.predict_interval(X, scores))
 
 

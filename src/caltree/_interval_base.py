@@ -115,12 +115,16 @@ class WithIntervals:
         check_confidence(confidence)
         self._known_spread()
         probabilities = self.predict_proba(X, scores, on_bad_rows=on_bad_rows)
-        return self.interval_around(probabilities, X, confidence)
+        return self.interval_around(probabilities, X, scores, confidence)
 
-    def interval_around(self, probabilities: Floats, X: Any, confidence: float) -> Floats:
+    def interval_around(
+        self, probabilities: Floats, X: Any, scores: Any, confidence: float
+    ) -> Floats:
         """Intervals around what `predict_proba` said, if `fit_intervals` was called."""
         spread = self._known_spread()
-        rows = self.effective_rows(X) if spread.exponent > 0.0 else 1.0
+        if spread.exponent == 0.0:
+            return spread.interval(probabilities, confidence)
+        rows = self.effective_rows(X, scores, on_bad_rows="nan")
         return spread.interval(probabilities, confidence, rows)
 
     def _known_spread(self) -> Spread:
@@ -131,9 +135,11 @@ class WithIntervals:
             )
         return self.spread_
 
-    def effective_rows(self, X: Any) -> Any:
+    def effective_rows(
+        self, X: Any, scores: Any, *, on_bad_rows: Literal["error", "nan"] = "error"
+    ) -> Any:
         """The number of training rows that the probabilities of each row rest on: all."""
-        del X
+        del X, scores, on_bad_rows
         return float(self.made_.n_rows)
 
     def predict_proba(

@@ -218,8 +218,9 @@ class _Refits:
             labels = draw_labels(truth[drawn], random)
             replica = self._fit(drawn, labels)
             table = take_rows(self._table, others)
-            said = np.asarray(replica.predict_proba(table, self.rows.scores[others]))
-            rests_on = replica.effective_rows(table)
+            given = table, self.rows.scores[others]
+            said = np.asarray(replica.predict_proba(*given))
+            rests_on = replica.effective_rows(*given)
             found.append((said, truth[others], np.broadcast_to(rests_on, len(others))))
             if self._has_attributes:
                 opinions.append(self._second_opinion(drawn, labels, others))

@@ -132,7 +132,9 @@ class AttributeCalibrator(AttributeEstimator, Calibrator):
             probabilities[bad] = np.nan
         return probabilities
 
-    def effective_rows(self, X: Any) -> Floats:
+    def effective_rows(
+        self, X: Any, scores: Any, *, on_bad_rows: Literal["error", "nan"] = "error"
+    ) -> Floats:
         """The number of training rows that the probabilities of each row rest on.
 
         A tree's probability comes from the nodes on the way of a row, from the root to a leaf. This
@@ -143,6 +145,10 @@ class AttributeCalibrator(AttributeEstimator, Calibrator):
         ----------
         X : table of shape (n, d)
             As for `predict_proba`.
+        scores : array-like
+            As for `predict_proba`: trees of a forest may split on them.
+        on_bad_rows : {"error", "nan"}, default="error"
+            As for `predict_proba`.
 
         Returns
         -------
@@ -150,7 +156,12 @@ class AttributeCalibrator(AttributeEstimator, Calibrator):
             Rows, or their total weight.
         """
         check_is_fitted(self)
-        return self.model_.effective_rows(self.model_.attributes.encode(X))
+        matrix = self.model_.attributes.encode(X)
+        given, bad = self._read_scores(scores, len(matrix), on_bad_rows)
+        found = self.model_.effective_rows(matrix, self._score_kind().regressors(given))
+        if bad is not None:
+            found[bad] = np.nan
+        return found
 
     def calibrate_scores(self, X: Any, matrix: Floats) -> Floats:
         """Calibrated probabilities of scores that `read_scores` returned."""

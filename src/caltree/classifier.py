@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._base import Calibrator
 from ._calibrators import make_calibrator
-from ._classifier.absent_classes import Indices, all_classes, present_classes
+from ._classifier.absent_classes import Indices, all_classes, present_classes, take_classes
 from ._classifier.calibration import CalibrationRows, check_intervals
 from ._classifier.estimators import (
     is_frozen,
@@ -331,8 +331,11 @@ class CalibratedClassifier(CalibratedClassifierBase):
                 f"predict_interval needs {type(self).__name__}(..., intervals=True), got "
                 f"intervals={self.intervals!r} when it was fitted; set it, and fit again"
             )
-        attributes, said = self.attribute_columns_.of(X), self.predict_proba(X)
-        return np.asarray(self.calibrator_.interval_around(said, attributes, confidence))
+        scores, score_type = self.score_rows(X)
+        said = self.calibrate_scores(X, scores, score_type)
+        present = take_classes(scores, self.present_classes_, len(self.classes_), score_type)
+        attributes = self.attribute_columns_.of(X)
+        return np.asarray(self.calibrator_.interval_around(said, attributes, present, confidence))
 
     def __getattr__(self, name: str) -> NoReturn:
         """Say where the parts of an ensemble are to whoever looks for one pair."""

@@ -48,7 +48,7 @@ def test_apply_asks_the_regions_of_a_tree(run):
     stored["spread"] = Spread(np.ones(len(KNOTS)), 0.5, 100.0).to_dict()
     Path("model.json").write_text(json.dumps(stored), encoding="utf-8")
     tree = load("model.json")
-    assert len(np.unique(tree.effective_rows(visits))) > 1
+    assert len(np.unique(tree.effective_rows(visits, visits["p_yes"]))) > 1
     said = run("apply", "model.json", "visits.csv", "--out", "out.csv", "--interval", "0.9")
     assert said.exit_code == 0, said.output
     ends = tree.predict_interval(visits, visits["p_yes"], 0.9)[:, 1]

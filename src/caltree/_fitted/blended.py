@@ -77,12 +77,12 @@ class BlendedModel:
         said = [part.probabilities(matrix, scores, offset) for part in parts_that_count(self)]
         return np.asarray(sum(said, np.zeros((len(matrix), self.n_classes))))
 
-    def effective_rows(self, matrix: Floats) -> Floats:
+    def effective_rows(self, matrix: Floats, scores: Floats) -> Floats:
         """Return the number of training rows that the probabilities of each row rest on.
 
         Boosted trees count as a node of all rows.
         """
-        return self.forest.effective_rows(matrix)
+        return self.forest.effective_rows(matrix, scores)
 
     @property
     def uncalibrated_weight(self) -> float:

@@ -106,7 +106,7 @@ class FittedModel(Trees):
         """Return the weighted sum of what the nodes on the ways of each row say."""
         return self._predictor.probabilities(matrix, scores, offset if self.offset else None)
 
-    def effective_rows(self, matrix: Floats) -> Floats:
+    def effective_rows(self, matrix: Floats, scores: Floats) -> Floats:
         """Return the harmonic mean of the rows in the nodes on the ways of each row, by weight.
 
         The uncalibrated probabilities count as a node of all rows.
@@ -115,7 +115,8 @@ class FittedModel(Trees):
         found, size = np.empty(len(matrix)), -(-_VISITS // self.n_trees)
         for begin in range(0, len(matrix), size):
             rows = slice(begin, begin + size)
-            found[rows] = self._inverse_down_to[self.apply(matrix[rows])].sum(axis=1)
+            leaves = self._predictor.apply(matrix[rows], np.asfortranarray(scores[rows]))
+            found[rows] = self._inverse_down_to[leaves].sum(axis=1)
         return 1.0 / (found + rest)
 
     @cached_property

@@ -205,8 +205,9 @@ class Trees(Arrays):
             Probabilities, less the share of the uncalibrated ones.
         """
 
-    def effective_rows(self, matrix: Floats) -> Floats:
+    def effective_rows(self, matrix: Floats, scores: Floats) -> Floats:
         """Return the number of training rows that the probabilities of each row rest on: all."""
+        del scores
         return np.full(len(matrix), max(float(self.n_rows[0]), 1.0))
 
     @property

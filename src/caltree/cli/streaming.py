@@ -118,7 +118,7 @@ def _calibrate_batch(
         given |= dict(zip(inputs.columns.scores, map(_nan_as_null, scores.T), strict=True))
     columns = [_nan_as_null(column) for column in probabilities.T]
     if confidence is not None:
-        ends = inputs.model.calibrator.interval_around(probabilities, table, confidence)
+        ends = inputs.model.calibrator.interval_around(probabilities, table, scores, confidence)
         columns += [_nan_as_null(column) for column in ends.reshape(len(ends), -1).T]
     arrays = [*given.values(), *columns]
     fields = [
