@@ -80,8 +80,7 @@ def from_text(text: str, make_store: Callable[[Mapping[str, str]], Store]) -> St
     store = make_store(stored["settings"])
     for name, shape in shapes.items():
         store.add_dataset(name, shape)
-    for cell, (measures, seconds) in cells.items():
-        store.add(cell, measures, seconds)
+    store.add_all(cells)
     return store
 
 

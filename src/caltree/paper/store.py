@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +46,9 @@ CREATE TABLE claim (
     PRIMARY KEY (dataset, learner, run, fold)
 ) WITHOUT ROWID;
 """
+Measures: TypeAlias = Mapping[str, Mapping[str, float]]
+"""By calibrator and name."""
+
 _IS_CELL = "dataset = ? AND learner = ? AND run = ? AND fold = ?"
 
 
@@ -150,31 +153,31 @@ class Store:
         with self._transaction() as db:
             _release(db, cell)
 
-    def add(
-        self,
-        cell: Cell,
-        measures: Mapping[str, Mapping[str, float]],
-        seconds: Mapping[str, float],
-    ) -> None:
+    def add(self, cell: Cell, measures: Measures, seconds: Mapping[str, float]) -> None:
         """Add the results of a fold, by calibrator and measure, and give it back.
 
         A result that is there already stays. NaN, which no measure should be, is refused.
         """
-        key = astuple(cell)
+        self.add_all({cell: (measures, seconds)})
+
+    def add_all(self, folds: Mapping[Cell, tuple[Measures, Mapping[str, float]]]) -> None:
+        """Add the results of many folds: all of them or none."""
         with self._transaction() as db:
-            db.executemany(
-                "INSERT INTO result VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                [
-                    (*key, calibrator, measure, value)
-                    for calibrator, values in measures.items()
-                    for measure, value in values.items()
-                ],
-            )
-            db.executemany(
-                "INSERT INTO cost VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                [(*key, step, value) for step, value in seconds.items()],
-            )
-            _release(db, cell)
+            for cell, (measures, seconds) in folds.items():
+                key = astuple(cell)
+                db.executemany(
+                    "INSERT INTO result VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                    [
+                        (*key, calibrator, measure, value)
+                        for calibrator, values in measures.items()
+                        for measure, value in values.items()
+                    ],
+                )
+                db.executemany(
+                    "INSERT INTO cost VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                    [(*key, step, value) for step, value in seconds.items()],
+                )
+                _release(db, cell)
 
     def results(
         self, dataset: str, learner: str, calibrator: str, measure: str = "rmse"
