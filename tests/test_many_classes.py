@@ -172,6 +172,7 @@ def by_class(monkeypatch):
     made, of_class = [], boosting_by_class.ClassBoosters
     monkeypatch.setattr(boosting, "N_FOLDS", 2)
     monkeypatch.setattr(boosting, "MANY_CLASSES", 8)
+    monkeypatch.setattr(boosting, "MANY_CELLS", 1000)
     monkeypatch.setattr(boosting_by_class, "SHARES_OF_A_CLASS", 3.0)
     monkeypatch.setattr(boosting_by_class, "MOST_ROUNDS", 5)
     monkeypatch.setattr(
@@ -275,6 +276,16 @@ def test_boosting_of_many_classes_is_the_same_again_and_after_storing(by_class):
     assert fitted.model_.boosted_weight > 0
     other = CalibrationBoosting(random_state=4, do_no_harm=False).fit(X, y, scores)
     assert not np.array_equal(other.predict_proba(X, scores), first)
+
+
+def test_few_rows_of_many_classes_are_boosted_all_together(by_class, monkeypatch):
+    X, y, scores = far_off_rows(600, 8)
+    monkeypatch.setattr(boosting, "MANY_CELLS", 4800)
+    CalibrationBoosting(do_no_harm=False).fit(X, y, scores)
+    assert not by_class
+    monkeypatch.setattr(boosting, "MANY_CELLS", 4799)
+    CalibrationBoosting(do_no_harm=False).fit(X, y, scores)
+    assert by_class
 
 
 def test_many_rows_of_many_classes_are_boosted_once_more(by_class, monkeypatch):

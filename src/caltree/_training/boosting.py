@@ -17,7 +17,7 @@ from .._inputs.folds import Fold, Rows, make_folds, random_generator
 from .._inputs.scores import is_offset
 from .._running import progress
 from .._running.threads import count_threads
-from .boosting_by_class import MANY_CLASSES, ClassBoosters
+from .boosting_by_class import MANY_CELLS, MANY_CLASSES, ClassBoosters
 from .boosting_columns import columns_of, count_bins, moderate, nominal_columns, score_floors
 from .candidates import Candidates
 from .curves import fit_correction
@@ -308,7 +308,9 @@ class _Booster:
     @property
     def _is_by_class(self) -> bool:
         """Whether each class has a booster of its own."""
-        return self._grow_all is None and self._data.n_classes >= MANY_CLASSES
+        n_rows, n_classes = len(self._data.labels), self._data.n_classes
+        is_large = n_classes >= MANY_CLASSES and n_rows * n_classes > MANY_CELLS
+        return self._grow_all is None and is_large
 
     def _by_class(self, rows: Rows, curve: Floats) -> ClassBoosters:
         start, parameters = self._start(rows, curve), self._parameters

@@ -18,6 +18,8 @@ from .losses import log_losses, mean_loss
 
 MANY_CLASSES = 31
 """From so many classes on, each has a booster of its own."""
+MANY_CELLS = 250_000
+"""If there are that many rows times classes; up to these, trees on all rows take seconds."""
 SHARES_OF_A_CLASS = 40.0
 """A class is in question for so many times as many rows as it has: those of its highest scores."""
 MOST_ROUNDS, MOST_TREES = 300, 30_000
