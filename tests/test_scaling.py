@@ -365,7 +365,7 @@ BAD_STATES = [
         (cls, key, None)
         for cls, stored in STORED.items()
         for key in stored
-        if key not in ("score_names", "spread")
+        if key not in ("fingerprint", "score_names", "spread")
     ],
     *[(cls, "spread", bad) for cls in STORED for bad in (1, [], {}, {"deviations": [1.0]})],
     *[(cls, "pos_label", bad) for cls in STORED for bad in (2, "1", [1], {})],

@@ -44,7 +44,7 @@ MODELS = {
     '{"format": "other"}': "its format is 'other'; make it with caltree fit",
     '{"format": "caltree.Tea"}': "this caltree knows no caltree.Tea; make it with caltree fit",
     '{"format": "caltree.PlattScaling", "version": 9}': "this calibrator was stored in version 9 "
-    "of the format and only version 1 is known here; use the caltree that stored it or a newer one",
+    "of the format and only version 2 is known here; use the caltree that stored it or a newer one",
 }
 
 

@@ -57,8 +57,9 @@ def _group_rows(votes: Floats, weight: Floats) -> Indices:
         return np.asarray(group)
     sums = np.bincount(group, weight)
     # Counted from the middle, so that the other class, whose votes are the reverse, has the same.
-    place = 2.0 * np.cumsum(sums) - sums - sums.sum()  # exact if rows are counted
-    part = np.copysign(np.ceil(np.abs(place) * (MOST_GROUPS / 2) / sums.sum()), place)
+    place = (2.0 * np.cumsum(sums) - sums - sums.sum()) * (MOST_GROUPS / 2 / sums.sum())
+    # Rounded, since a common factor of the weights shall not move a vote across a bound.
+    part = np.copysign(np.ceil(np.round(np.abs(place), 9)), place)
     return np.asarray(np.unique(part, return_inverse=True)[1][group])
 
 
