@@ -80,7 +80,7 @@ def fit_speed(quick: bool) -> None:
     # Time is proportional to the iterations that cross-validation asks for, and these depend on
     # the data: a case chosen for few, one with more, and one with nearly all of the 200 allowed.
     cases += [(10_000, 10, 1.5, {"n_redundant": 2}, 3)]
-    cases += [(10_000, 10, 6.0, {}, 1), (10_000, 10, 6.0, {"class_sep": 2.0}, 1)]
+    cases += [(10_000, 10, 6.0, {}, 3), (10_000, 10, 6.0, {"class_sep": 2.0}, 3)]
     cases += [] if quick else [(MILLION, 2, 0.5, {}, 1)]
     for n_rows, n_classes, limit, options, repeats in cases:
         X, y, scores = data(n_rows, n_classes, **options)
