@@ -42,9 +42,27 @@ class Structure:
     def __len__(self) -> int: ...
 
 class BoostingPath:
-    def run_ahead(self, most: int, margin: int) -> None: ...
+    def run_ahead(self, most: int, margin: int) -> int: ...
 
 class FittedNodes: ...
+
+class ModelFitter:
+    def __init__(
+        self,
+        training: Training,
+        tree: Structure,
+        rows: Rows,
+        held_out: Rows,
+        iterations: int | None,
+        max_iterations: int,
+        n_folds: int,
+        constant_scores_give_frequencies: bool,
+        keep_parameters: bool,
+        counts_wrong_rows: bool = False,
+    ) -> None: ...
+    def fit_top(self, most_rows: int) -> list[int]: ...
+    def fit_part(self, part: int) -> None: ...
+    def take(self) -> FittedNodes: ...
 
 class Predictor:
     def __init__(
@@ -266,18 +284,6 @@ def boosting_path(
     training: Training, train: Rows, test: Rows, counts_wrong_rows: bool = False
 ) -> BoostingPath: ...
 def choose_iterations(paths: Sequence[BoostingPath], most: int) -> tuple[int, Floats]: ...
-def fit_models(
-    training: Training,
-    tree: Structure,
-    rows: Rows,
-    held_out: Rows,
-    iterations: int | None,
-    max_iterations: int,
-    n_folds: int,
-    constant_scores_give_frequencies: bool,
-    keep_parameters: bool,
-    counts_wrong_rows: bool = False,
-) -> FittedNodes: ...
 def pruning_sequence(tree: Structure, nodes: FittedNodes) -> tuple[Floats, Floats]: ...
 def pruning_order(
     tree: Structure, nodes: FittedNodes, least_gain: float = 0.0

@@ -57,7 +57,9 @@ def fit(training, structure, rows=EVERYTHING, held_out=EVERYTHING[:0], **changes
         "constant_scores_give_frequencies": False,
         "keep_parameters": True,
     }
-    return _core.fit_models(training, structure, rows, held_out, **{**arguments, **changes})
+    fitter = _core.ModelFitter(training, structure, rows, held_out, **{**arguments, **changes})
+    fitter.fit_top(0)
+    return fitter.take()
 
 
 # -- Training data --------------------------------------------------------------------------------

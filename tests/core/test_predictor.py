@@ -252,7 +252,7 @@ def node_probabilities(
     n_states, width = parameters.shape
     log_odds = np.zeros(n_states) if offset is None else offset.copy()
     for state, (intercept, *slopes) in enumerate(parameters):
-        # All scores, or those of the state's own class: each classifier has one a class.
+        # All scores, or those of the state's own class: each classifier has one per class.
         seen = scores if width == 1 + len(scores) else scores[state::n_states]
         log_odds[state] += intercept + seen @ np.array(slopes)
     if n_states == 1:

@@ -158,7 +158,7 @@ def attribute(rng: np.random.Generator, kind: str, n: int) -> tuple[np.ndarray, 
 
 
 def base_scores(rng: np.random.Generator, kind: str, y: np.ndarray, m: int) -> np.ndarray:
-    """One column a class that says something about the class."""
+    """One column per class that says something about the class."""
     margins = rng.standard_normal((len(y), m)) + rng.uniform(0, 2) * np.eye(m)[y]
     if kind == "margins":
         return margins
@@ -213,7 +213,10 @@ def core_tree(
     training = case.training()
     depth = 2**31 if max_depth is None else max_depth
     structure = _core.grow(training, rows, min_samples_split, min_samples_leaf, depth)
-    models = _core.fit_models(training, structure, rows, held_out, iterations, 200, 5, False, True)
+    settings = (iterations, 200, 5, False, True)
+    fitter = _core.ModelFitter(training, structure, rows, held_out, *settings)
+    fitter.fit_top(0)
+    models = fitter.take()
     arrays = finished(structure, models)
     shape = (len(structure), case.n_classes, -1)
     arrays["coefficients"] = arrays.pop("parameters").reshape(shape)

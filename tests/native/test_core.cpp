@@ -387,6 +387,23 @@ ModelSettings random_settings(Random& random, std::size_t n_rows) {
     return settings;
 }
 
+// The same, to the bit, whether subtrees are fitted together with the rest or not.
+FittedNodes fit_models(const Data& data, const Structure& tree, const ModelSettings& settings,
+                       std::span<const Row> rows, std::span<const Row> held_out) {
+    ModelFitter at_once(data, tree, settings, rows, held_out);
+    CHECK(at_once.fit_top(0).empty());
+    ModelFitter in_parts(data, tree, settings, rows, held_out);
+    const std::size_t n_parts = in_parts.fit_top(rows.size() / 4 + 1).size();
+    for (std::size_t part = n_parts; part-- > 0;) in_parts.fit_part(part);
+    const FittedNodes whole = at_once.take();
+    const FittedNodes parts = in_parts.take();
+    CHECK(whole.error == parts.error);
+    CHECK(whole.held_out_error == parts.held_out_error);
+    CHECK(whole.own == parts.own);
+    CHECK(whole.parameters == parts.parameters);
+    return whole;
+}
+
 void check_tree(Random& random, const DataSet& set, std::span<const Row> rows,
                 std::span<const Row> held_out, Digest& digest) {
     const Data data = set.data();
@@ -399,7 +416,7 @@ void check_tree(Random& random, const DataSet& set, std::span<const Row> rows,
     digest.add(tree.attribute);
     digest.add(tree.threshold);
     const ModelSettings settings = random_settings(random, set.n_rows);
-    const FittedNodes models = ModelFitter(data, tree, settings).fit(rows, held_out);
+    const FittedNodes models = fit_models(data, tree, settings, rows, held_out);
     check_models(set, tree, models);
     digest.add(models.error);
     digest.add(models.parameters);

@@ -116,7 +116,7 @@ void check_published(const Rows& rows) {
     const Structure tree = grow(data, rows.all, {16.0, 2.0, 2});
     ModelSettings settings;
     settings.iterations = 5;
-    check_stops("boost", 10, [&] { ModelFitter(data, tree, settings).fit(rows.all, {}); });
+    check_stops("boost", 10, [&] { ModelFitter(data, tree, settings, rows.all, {}).fit_top(0); });
 }
 
 void check_prediction(const Rows& rows) {

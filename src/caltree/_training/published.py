@@ -27,6 +27,12 @@ from .settings import AVERAGING, GROWING, JUDGING
 # How far beyond its own stopping point a fold's boosting runs ahead: the sums over folds may want
 # a few iterations more than the fold alone.
 _RUN_AHEAD = 12
+# With threads, subtrees of at most this part of the rows are fitted side by side, unless there are
+# so few rows that sharing them out would take longer.
+_SUBTREES = 4
+_FEWEST_ROWS_TO_DIVIDE = 2_000
+# Of the time that node models take, about that of the nodes above these subtrees.
+_SHARE_OF_TOP = 0.2
 
 
 @dataclass(frozen=True)
@@ -106,33 +112,66 @@ class PublishedEngine:
 
     def grow(self) -> TreesOnRows:
         """Grow a tree on all rows, and one for each fold."""
-        boosting, core = self._boosting, self._dataset.core
         of_folds = self._folds if self._prunes else []
         parts = all_and_folds(len(self._dataset.labels), of_folds)
         structures = self._grow_structures_and_choose_iterations([rows for rows, _ in parts])
-        n_folds = max(len(self._folds), 2)
-
-        def fit_models(given: tuple[_core.Structure, Fold]) -> _core.FittedNodes:
-            structure, part = given
-            return _core.fit_models(
-                core,
-                structure,
-                *part,
-                # No iteration at all is no model: then every node chooses for itself.
-                self.iterations if self.iterations > 0 else None,
-                boosting.max_iterations,
-                n_folds,
-                boosting.frequencies,
-                len(part[1]) == 0,  # the trees of the folds predict nothing
-                boosting.counts_wrong_rows,
-            )
-
-        given = list(zip(structures, parts, strict=True))
         with progress.stage(GROWING / 2) as fitting:
-            models = run_in_threads(fit_models, given, self._n_threads, fitting.reach)
+            models = self._fit_models(structures, parts, fitting.reach)
             fitting.say(f"fitted their node models by {self.iterations} iterations")
         whole, *others = zip(structures, models, strict=True)
-        return TreesOnRows(whole, others, self._dataset, of_folds, boosting.scoring)
+        return TreesOnRows(whole, others, self._dataset, of_folds, self._boosting.scoring)
+
+    def _fit_models(
+        self,
+        structures: Sequence[_core.Structure],
+        parts: Sequence[Fold],
+        tell: Callable[[float], None],
+    ) -> list[_core.FittedNodes]:
+        """Fit the node models of each tree: the largest nodes, then the subtrees below them.
+
+        There are more subtrees than trees, so that all threads are at work until the end.
+        """
+        fitters = [
+            self._model_fitter(structure, part)
+            for structure, part in zip(structures, parts, strict=True)
+        ]
+        n_rows = len(self._dataset.labels)
+        divides = self._n_threads > 1 and n_rows >= _FEWEST_ROWS_TO_DIVIDE
+        most_rows = n_rows // _SUBTREES if divides else 0
+        sizes = run_in_threads(
+            lambda fitter: fitter.fit_top(most_rows),
+            fitters,
+            self._n_threads,
+            lambda done: tell(done * (_SHARE_OF_TOP if divides else 1.0)),
+        )
+        subtrees = [
+            (size, fitter, part)
+            for fitter, of_tree in zip(fitters, sizes, strict=True)
+            for part, size in enumerate(of_tree)
+        ]
+        subtrees.sort(key=lambda subtree: -subtree[0])
+        run_in_threads(
+            lambda subtree: subtree[1].fit_part(subtree[2]),
+            subtrees,
+            self._n_threads,
+            lambda done: tell(_SHARE_OF_TOP + done * (1.0 - _SHARE_OF_TOP)),
+        )
+        return [fitter.take() for fitter in fitters]
+
+    def _model_fitter(self, structure: _core.Structure, part: Fold) -> _core.ModelFitter:
+        boosting = self._boosting
+        return _core.ModelFitter(
+            self._dataset.core,
+            structure,
+            *part,
+            # No iteration at all is no model: then every node chooses for itself.
+            self.iterations if self.iterations > 0 else None,
+            boosting.max_iterations,
+            max(len(self._folds), 2),
+            boosting.frequencies,
+            len(part[1]) == 0,  # the trees of the folds predict nothing
+            boosting.counts_wrong_rows,
+        )
 
     def _grow_structures_and_choose_iterations(
         self, rows: Sequence[npt.NDArray[np.uint32]]
@@ -146,11 +185,13 @@ class PublishedEngine:
         folds, wrong = self._folds if chooses else [], boosting.counts_wrong_rows
         paths = [_core.boosting_path(core, *fold, wrong) for fold in folds]
         sizes = (boosting.min_samples_split, boosting.min_samples_leaf, boosting.max_depth)
-        jobs: list[Callable[[], Any]] = [partial(_core.grow, core, some, *sizes) for some in rows]
-        jobs += [partial(path.run_ahead, boosting.max_iterations, _RUN_AHEAD) for path in paths]
+        boost_first, *boost_others = _run_ahead(paths, boosting.max_iterations) or [lambda: None]
+        jobs: list[Callable[[], Any]] = [boost_first]
+        jobs += [partial(_core.grow, core, some, *sizes) for some in rows]
+        jobs += boost_others
         with progress.stage(GROWING / 2) as growing:
             done = run_in_threads(lambda job: job(), jobs, self._n_threads, growing.reach)
-            structures = done[: len(rows)]
+            structures = done[1 : 1 + len(rows)]
             growing.say(trees_grown(structures))
         if boosting.iterations is not None:
             self.iterations = boosting.iterations
@@ -158,3 +199,15 @@ class PublishedEngine:
             self.iterations, sums = _core.choose_iterations(paths, boosting.max_iterations)
             self.iteration_errors = sums / len(paths)
         return structures
+
+
+def _run_ahead(paths: Sequence[_core.BoostingPath], most: int) -> list[Callable[[], Any]]:
+    """Return a job for each fold's boosting; no fold counts further than the first one goes."""
+    limit = most
+
+    def run_first() -> None:
+        nonlocal limit
+        limit = paths[0].run_ahead(most, 0)
+
+    others = [lambda path=path: path.run_ahead(limit, _RUN_AHEAD) for path in paths[1:]]
+    return [run_first, *others] if paths else []

@@ -50,11 +50,11 @@ std::pair<std::size_t, nb::object> choose(const std::vector<BoostingPath*>& path
     return {choice.best, to_numpy(std::move(choice.sums))};
 }
 
-FittedNodes fit_models(const Training& training, const Structure& tree, const Array<Row>& rows,
-                       const Array<Row>& held_out, std::optional<std::size_t> iterations,
-                       std::size_t max_iterations, std::size_t n_folds,
-                       bool constant_scores_give_frequencies, bool keep_parameters,
-                       bool counts_wrong_rows) {
+void make_model_fitter(ModelFitter* self, const Training& training, const Structure& tree,
+                       const Array<Row>& rows, const Array<Row>& held_out,
+                       std::optional<std::size_t> iterations, std::size_t max_iterations,
+                       std::size_t n_folds, bool constant_scores_give_frequencies,
+                       bool keep_parameters, bool counts_wrong_rows) {
     require(n_folds >= 2, "at least 2 folds");
     const std::vector<Row> train = training.rows(rows);
     const std::vector<Row> test = training.rows(held_out);
@@ -66,8 +66,7 @@ FittedNodes fit_models(const Training& training, const Structure& tree, const Ar
     settings.keep_parameters = keep_parameters;
     settings.constant_scores =
         constant_scores_give_frequencies ? ConstantScores::frequencies : ConstantScores::keep_model;
-    const Released released;
-    return ModelFitter(training.data(), tree, settings).fit(train, test);
+    new (self) ModelFitter(training.data(), tree, settings, train, test);
 }
 
 }  // namespace
@@ -83,7 +82,12 @@ void caltree::bind_published(nb::module_& m) {
     m.def("boosting_path", &boosting_path, "training"_a, "train"_a, "test"_a,
           "counts_wrong_rows"_a = false, nb::keep_alive<0, 1>());
     m.def("choose_iterations", &choose, "paths"_a, "most"_a);
-    m.def("fit_models", &fit_models, "training"_a, "tree"_a, "rows"_a, "held_out"_a,
-          "iterations"_a.none(), "max_iterations"_a, "n_folds"_a,
-          "constant_scores_give_frequencies"_a, "keep_parameters"_a, "counts_wrong_rows"_a = false);
+    nb::class_<ModelFitter>(m, "ModelFitter")
+        .def("__init__", &make_model_fitter, "training"_a, "tree"_a, "rows"_a, "held_out"_a,
+             "iterations"_a.none(), "max_iterations"_a, "n_folds"_a,
+             "constant_scores_give_frequencies"_a, "keep_parameters"_a,
+             "counts_wrong_rows"_a = false, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
+        .def("fit_top", &ModelFitter::fit_top, "most_rows"_a, nb::call_guard<Released>())
+        .def("fit_part", &ModelFitter::fit_part, "part"_a, nb::call_guard<Released>())
+        .def("take", &ModelFitter::take);
 }

@@ -100,7 +100,7 @@ class ShrunkenTraining {
         std::span<const std::uint32_t> group_of;
         std::size_t n_groups = 0;
         if (groups) {
-            require(groups->shape(0) == data.n_rows(), "one group a row");
+            require(groups->shape(0) == data.n_rows(), "one group per row");
             group_of = {groups->data(), groups->shape(0)};
             n_groups = std::size_t{*std::max_element(group_of.begin(), group_of.end())} + 1;
             require(n_groups <= data.n_rows(), "groups are numbered from 0 on");

@@ -89,7 +89,7 @@ static bool highest_and_tame(const double* CALTREE_RESTRICT F, ClassList classes
         for (std::size_t k = 1; k < classes.count; ++k) {
             const Pack Fk = load<Pack>(F + classes.index[k] * F_stride + i);
             most = larger_of(Fk, most);
-            least = choose(Fk < least, Fk, least);
+            least = smaller_of(Fk, least);
         }
         store(largest + i, most);
         store(lowest + i, least - most);

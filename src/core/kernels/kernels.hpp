@@ -98,6 +98,62 @@ struct alignas(16) Evidence {
     }
 };
 
+inline constexpr std::size_t four = 4;
+
+// The evidence of four regressions.
+struct alignas(64) FourEvidence {
+    double weight[four] = {};
+    double response[four] = {};
+
+    Evidence operator[](std::size_t j) const { return {weight[j], response[j]}; }
+    FourEvidence operator+(const FourEvidence& o) const {
+        FourEvidence sum;
+        for (std::size_t j = 0; j < four; ++j) sum.weight[j] = weight[j] + o.weight[j];
+        for (std::size_t j = 0; j < four; ++j) sum.response[j] = response[j] + o.response[j];
+        return sum;
+    }
+    FourEvidence operator-(const FourEvidence& o) const {
+        FourEvidence rest;
+        for (std::size_t j = 0; j < four; ++j) rest.weight[j] = weight[j] - o.weight[j];
+        for (std::size_t j = 0; j < four; ++j) rest.response[j] = response[j] - o.response[j];
+        return rest;
+    }
+};
+
+// Weights and responses of four regressions, a column each.
+struct FourRegressions {
+    const double* weight[four];
+    const double* response[four];
+};
+
+// Sums over rows for four regressions: of weights, of weighted responses, and of weighted squares.
+struct FourMoments {
+    double total[four] = {};
+    double first[four] = {};
+    double second[four] = {};
+};
+
+// An order of rows, with a 1 where the next value is another one. The evidence below each such
+// place is added up, and so is all of it.
+struct FourSums {
+    const std::uint32_t* rows;
+    const std::uint8_t* changes;
+    std::size_t n;
+    FourEvidence* below;  // room for n
+    std::size_t count = 0;
+    FourEvidence sum{};
+};
+
+// A row in the order of a numeric attribute, and the rank of its value: equal for equal values.
+template <class Index>
+struct Ranked {
+    Index row;
+    Index rank;
+};
+
+// Orders are divided so many places at a time, and need as many more behind their end.
+inline constexpr std::size_t spare_places = 16;
+
 struct Kernels {
     const char* name;
 
@@ -199,6 +255,32 @@ struct Kernels {
     // Whether one of some cuts, given the evidence below each and that of all, lowers the squared
     // error by that much or more, in units of the weight; n is a multiple of row_multiple.
     bool (*any_cut_gains)(const Evidence* below, Evidence all, double gain, std::size_t n);
+
+    // Adds up n rows.
+    void (*add_up_moments)(const FourRegressions& of, std::size_t n, FourMoments& sums);
+
+    // The evidence of n rows, with responses around their means.
+    void (*centre)(const FourRegressions& of, std::size_t n, const double* means, FourEvidence* to);
+
+    // Adds up along two orders at once, since each sum waits for all its additions.
+    void (*add_up_orders)(const FourEvidence* evidence, FourSums& one, FourSums& other);
+
+    // A bit for each regression of which one of n cuts lowers the squared error by that much or
+    // more, in units of the weight.
+    unsigned (*which_gain)(const FourEvidence* below, const FourEvidence& all, const double* gains,
+                           std::size_t n);
+
+    // Adds up n rows on either side of a cut, which each of the regressions has in a column of its
+    // own; values of a column are `stride` apart.
+    void (*add_up_sides)(const FourEvidence* evidence, std::size_t n, const double* const* columns,
+                         std::ptrdiff_t stride, const double* cuts, FourEvidence& low,
+                         FourEvidence& high);
+
+    // Divides an order of n places in two by a 0 or 1 for each row. Returns how many are
+    // in the second.
+    std::size_t (*divide_order)(const Ranked<std::uint16_t>* order, std::size_t n,
+                                const std::uint8_t* is_high, Ranked<std::uint16_t>* low,
+                                Ranked<std::uint16_t>* high);
 };
 
 // The kernels for the machine at hand.

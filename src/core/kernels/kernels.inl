@@ -14,6 +14,10 @@
 #include "kernels/evidence.inl"
 //
 #include "kernels/cuts.inl"
+//
+#include "kernels/orders.inl"
+//
+#include "kernels/regressions.inl"
 
 static constexpr Kernels all_kernels(const char* name) {
     return {name,
@@ -39,5 +43,11 @@ static constexpr Kernels all_kernels(const char* name) {
             add_to_bins,
             cut_gains,
             sort_few,
-            any_cut_gains};
+            any_cut_gains,
+            add_up_moments,
+            centre,
+            add_up_orders,
+            which_gain,
+            add_up_sides,
+            divide_order};
 }

@@ -35,7 +35,7 @@ static bool residuals_by_softmax(const double* CALTREE_RESTRICT F, ClassList cla
         for (std::size_t k = 1; k < classes.count; ++k) {
             const Pack Fk = load<Pack>(F + classes.index[k] * rows.stride + i);
             most = larger_of(Fk, most);
-            least = choose(Fk < least, Fk, least);
+            least = smaller_of(Fk, least);
         }
         store(lowest + i, least - most);
         Pack total{};

@@ -84,14 +84,22 @@ static inline Pack larger_of(Pack a, Pack b) {
     return choose(a > b, a, b);
 }
 
+// a < b ? a : b, also where they are no numbers.
+template <class Pack>
+static inline Pack smaller_of(Pack a, Pack b) {
+    return choose(a < b, a, b);
+}
+
 // The number without its sign.
 static inline double size_of(double x) { return x < 0.0 ? -x : x; }
 
 #ifdef __FMA__
 static inline Pack4 larger_of(Pack4 a, Pack4 b) { return _mm256_max_pd(a, b); }
+static inline Pack4 smaller_of(Pack4 a, Pack4 b) { return _mm256_min_pd(a, b); }
 static inline Pack4 size_of(Pack4 x) { return _mm256_andnot_pd(_mm256_set1_pd(-0.0), x); }
 #ifdef __AVX512F__
 static inline Pack8 larger_of(Pack8 a, Pack8 b) { return _mm512_maskz_max_pd(0xff, a, b); }
+static inline Pack8 smaller_of(Pack8 a, Pack8 b) { return _mm512_maskz_min_pd(0xff, a, b); }
 static inline Pack8 size_of(Pack8 x) { return _mm512_abs_pd(x); }
 #endif
 #endif

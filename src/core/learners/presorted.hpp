@@ -13,21 +13,14 @@
 
 #include "data/columns.hpp"
 #include "data/data.hpp"
+#include "kernels/kernels.hpp"
 #include "tree/ways.hpp"
 
 namespace caltree {
 
-// A row in the order of a numeric attribute, and the rank of its value: equal for equal values.
-// Where most rows have one value, a single place behind the rows of the table stands for all of
-// these: their evidence is what the others leave of the whole.
-// An index of 16 bits does for most tables, and takes half the memory.
-template <class Index>
-struct Ranked {
-    Index row;
-    Index rank;
-};
-
-// Some rows, and the order of each numeric attribute over them.
+// Some rows, and the order of each numeric attribute over them. Where most rows have one value, a
+// single place behind the rows of the table stands for all of these: their evidence is what the
+// others leave of the whole. An index of 16 bits does for most tables, and takes half the memory.
 template <class Index>
 struct Part {
     std::span<const Row> rows;              // ascending

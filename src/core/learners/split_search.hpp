@@ -45,6 +45,35 @@ class SplitSearch {
         }
     }
 
+    // The same for as many regressions as there are searches, up to four.
+    static void cut(std::span<SplitSearch> searches, std::size_t attribute, const FourSums& cuts,
+                    bool all_known) {
+        Known known[four];
+        Split found[four];
+        double lowest[four];
+        for (std::size_t j = 0; j < four; ++j) {
+            lowest[j] = std::numeric_limits<double>::infinity();
+            if (j >= searches.size()) continue;
+            known[j] = searches[j].known_part(cuts.sum[j], all_known);
+            lowest[j] = searches[j].lowest_of_use(known[j]) / cuts.sum.weight[j];
+        }
+        for (std::size_t begin = 0; begin < cuts.count; begin += block) {
+            const std::size_t count = std::min(block, cuts.count - begin);
+            const FourEvidence* below = cuts.below + begin;
+            const unsigned gain = kernels().which_gain(below, cuts.sum, lowest, count);
+            for (std::size_t j = 0; gain >> j != 0; ++j) {
+                if ((gain >> j & 1U) == 0) continue;
+                const auto below_one = [&](std::size_t i) { return below[i][j]; };
+                find_best_cut(below_one, count, begin, cuts.sum[j], lowest[j], found[j]);
+            }
+        }
+        for (std::size_t j = 0; j < searches.size(); ++j) {
+            if (!found[j].is_possible()) continue;
+            const double gain = found[j].gain * cuts.sum.weight[j];
+            searches[j].note(attribute, gain, found[j].choice, known[j]);
+        }
+    }
+
     // `cells`: the evidence of each category, and then that of missing values.
     void categories(std::size_t attribute, std::span<const Evidence> cells) {
         const bool all = !(cells.back().weight > 0.0);
@@ -102,8 +131,6 @@ class SplitSearch {
     // cuts have one, and only these are divided.
     static Split best_cut(const Cuts& cuts, double lowest) {
         const Evidence sum = cuts.sum;
-        const double mean = ratio(sum.response, sum.weight);
-        const double least = sum.weight > 0.0 ? least_weight * sum.weight : 1.0;
         std::fill_n(cuts.below + cuts.count, row_multiple, sum);  // which gains nothing
         Split best;
         for (std::size_t begin = 0; begin < cuts.count; begin += block) {
@@ -112,16 +139,29 @@ class SplitSearch {
             if (lowest > 0.0 && !kernels().any_cut_gains(below, sum, lowest, padded_rows(count))) {
                 continue;
             }
-            for (std::size_t i = 0; i < count; ++i) {
-                const double product = below[i].weight * (sum.weight - below[i].weight);
-                if (!(product > least)) continue;
-                const double around = below[i].response - below[i].weight * mean;
-                const double gain = around * around / product;
-                if (gain > best.gain) best = {gain, 0, begin + i};
-            }
-            lowest = std::max(lowest, best.gain * nearly);
+            const auto below_one = [&](std::size_t i) { return below[i]; };
+            find_best_cut(below_one, count, begin, sum, lowest, best);
         }
         return best;
+    }
+
+    // Looks for a better cut than the best so far, and for one that gains more than the lowest of
+    // use: those are few, and only for these a quotient is needed.
+    template <class Below>
+    static void find_best_cut(Below&& evidence_below, std::size_t count, std::size_t first,
+                              Evidence sum, double& lowest, Split& best) {
+        const double mean = ratio(sum.response, sum.weight);
+        const double least = sum.weight > 0.0 ? least_weight * sum.weight : 1.0;
+        for (std::size_t i = 0; i < count; ++i) {
+            const Evidence below = evidence_below(i);
+            const double product = below.weight * (sum.weight - below.weight);
+            if (!(product > least)) continue;
+            const double around = below.response - below.weight * mean;
+            if (around * around < product * lowest) continue;
+            const double gain = around * around / product;
+            if (gain > best.gain) best = {gain, 0, first + i};
+            lowest = std::max(lowest, best.gain * nearly);
+        }
     }
 
     static Split all_categories(std::span<const Evidence> cells, Evidence sum) {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <span>
 
@@ -88,35 +87,6 @@ void add_up(const Evidence* evidence, const SomeOrders<Index>& orders, SomeCuts&
         cuts[j].count = static_cast<std::size_t>(ends[j] - cuts[j].below);
         detail::unpack(sums[j], cuts[j].sum);
         detail::add_up_rest(evidence, orders[j], i, cuts[j]);
-    }
-}
-
-// The evidence of several regressions, side by side in each row, along the order of one attribute.
-template <class Index>
-void add_up(const Evidence* evidence, std::span<const Ranked<Index>> order,
-            std::span<const std::uint8_t> changes, SomeCuts& cuts) {
-    Evidence* a = cuts[0].below;
-    Evidence* b = cuts[1].below;
-    Evidence* c = cuts[2].below;
-    Evidence* d = cuts[3].below;
-    Pack2 A{}, B{}, C{}, D{};
-    std::size_t count = 0;
-    for (std::size_t i = 0; i < order.size(); ++i) {
-        const Evidence* row = evidence + order[i].row * sums_at_a_time;
-        A = A + detail::pack(row[0]);
-        B = B + detail::pack(row[1]);
-        C = C + detail::pack(row[2]);
-        D = D + detail::pack(row[3]);
-        detail::unpack(A, a[count]);
-        detail::unpack(B, b[count]);
-        detail::unpack(C, c[count]);
-        detail::unpack(D, d[count]);
-        count += changes[i];
-    }
-    const std::array<Pack2, sums_at_a_time> sums{A, B, C, D};
-    for (std::size_t j = 0; j < sums_at_a_time; ++j) {
-        cuts[j].count = count;
-        detail::unpack(sums[j], cuts[j].sum);
     }
 }
 

@@ -42,14 +42,15 @@ class BoostingPath {
     }
 
     // Runs ahead as far as this fold alone would go and `margin` further, then lets go of the
-    // memory: what the other folds make of it is seen in choose_iterations.
-    void run_ahead(std::size_t most, std::size_t margin) {
+    // memory: what the other folds make of it is seen in choose_iterations. Returns how far it is.
+    std::size_t run_ahead(std::size_t most, std::size_t margin) {
         std::size_t best = 0;
         for (std::size_t i = 0; i <= most && reach(i); ++i) {
             if (errors_[i] < errors_[best]) best = i;
             if (i >= best + iterations_without_gain + margin) break;
         }
         release();
+        return errors_.size() - 1;
     }
 
     void release() {

@@ -1,4 +1,5 @@
 // The node models of a grown tree, from the root down, each starting where its parent's ended.
+// Once a node is fitted, the subtrees below it know nothing of each other.
 #pragma once
 
 #include <cstddef>
@@ -31,32 +32,49 @@ struct ModelSettings {
 
 class ModelFitter {
   public:
-    ModelFitter(const Data& data, const Structure& tree, const ModelSettings& settings)
+    ModelFitter(const Data& data, const Structure& tree, const ModelSettings& settings,
+                std::span<const Row> rows, std::span<const Row> held_out)
         : data_(data),
           tree_(tree),
           settings_(settings),
-          booster_(data.n_classes, data.n_scores),
-          judge_(data.n_classes, data.n_scores) {}
-
-    FittedNodes fit(std::span<const Row> rows, std::span<const Row> held_out) {
-        rows_.assign(rows.begin(), rows.end());
-        held_out_.assign(held_out.begin(), held_out.end());
+          rows_(rows.begin(), rows.end()),
+          held_out_(held_out.begin(), held_out.end()) {
         prepare();
-        auto start = std::make_shared<const Model>(data_.n_classes, data_.n_scores);
-        std::vector<Pending> pending;
-        pending.push_back({0, 0, rows_.size(), 0, held_out_.size(), std::move(start)});
-        while (!pending.empty()) {
-            const Pending next = std::move(pending.back());
-            pending.pop_back();
-            visit(next, pending);
-        }
-        return std::move(result_);
     }
+
+    // Fits the nodes of more than `most_rows` rows. What is left are subtrees, the parts; returns
+    // how many rows each of them has.
+    std::vector<std::size_t> fit_top(std::size_t most_rows) {
+        Work work(data_);
+        auto start = std::make_shared<const Model>(data_.n_classes, data_.n_scores);
+        fit_subtree(work, {0, 0, rows_.size(), 0, held_out_.size(), std::move(start)}, most_rows);
+        std::vector<std::size_t> sizes;
+        for (const Pending& part : parts_) sizes.push_back(part.end - part.begin);
+        return sizes;
+    }
+
+    // Several parts may be fitted at a time, each once.
+    void fit_part(std::size_t part) {
+        Work work(data_);
+        fit_subtree(work, parts_.at(part), 0);
+    }
+
+    FittedNodes take() { return std::move(result_); }
 
   private:
     struct Pending {
         std::size_t node, begin, end, held_out_begin, held_out_end;
         std::shared_ptr<const Model> start;
+    };
+
+    // What one thread works with.
+    struct Work {
+        explicit Work(const Data& data)
+            : booster(data.n_classes, data.n_scores), judge(data.n_classes, data.n_scores) {}
+
+        Booster booster, judge;
+        std::vector<Row> scratch;
+        std::vector<Pending> pending;
     };
 
     std::size_t parameters_per_node() const { return data_.n_classes * (data_.n_scores + 1); }
@@ -72,35 +90,49 @@ class ModelFitter {
         result_.held_out_total = total_weight(data_, held_out_);
     }
 
-    void visit(const Pending& at, std::vector<Pending>& pending) {
+    // Leaves out what has at most `most_rows` rows, if that is not 0.
+    void fit_subtree(Work& work, Pending root, std::size_t most_rows) {
+        work.pending.push_back(std::move(root));
+        while (!work.pending.empty()) {
+            Pending next = std::move(work.pending.back());
+            work.pending.pop_back();
+            if (next.end - next.begin > most_rows || most_rows == 0) {
+                visit(work, next);
+            } else {
+                parts_.push_back(std::move(next));
+            }
+        }
+    }
+
+    void visit(Work& work, const Pending& at) {
         const std::span<Row> rows(rows_.data() + at.begin, at.end - at.begin);
         const std::span<Row> held_out(held_out_.data() + at.held_out_begin,
                                       at.held_out_end - at.held_out_begin);
         std::shared_ptr<const Model> model = at.start;
         if (!rows.empty()) {
-            booster_.load(data_, rows);
-            booster_.start(*at.start);
-            if (boost(rows, *at.start)) {
+            work.booster.load(data_, rows);
+            work.booster.start(*at.start);
+            if (boost(work.booster, rows, *at.start)) {
                 result_.own[at.node] = 1;
-                model = std::make_shared<const Model>(booster_.model());
+                model = std::make_shared<const Model>(work.booster.model());
             }
-            result_.error[at.node] = booster_.error(settings_.criterion);
+            result_.error[at.node] = work.booster.error(settings_.criterion);
         }
         if (!held_out.empty()) {
-            judge_.load(data_, held_out);
-            judge_.start(*model);
-            result_.held_out_error[at.node] = judge_.error(settings_.criterion);
+            work.judge.load(data_, held_out);
+            work.judge.start(*model);
+            result_.held_out_error[at.node] = work.judge.error(settings_.criterion);
         }
         if (settings_.keep_parameters) store(at.node, *model);
-        if (!tree_.is_leaf(at.node)) descend(at, rows, held_out, model, pending);
+        if (!tree_.is_leaf(at.node)) descend(work, at, rows, held_out, model);
     }
 
     // True if the model changed.
-    bool boost(std::span<const Row> rows, const Model& start) {
-        if (booster_.total() + tolerance < fewest_rows_for_a_model) return false;
+    bool boost(Booster& booster, std::span<const Row> rows, const Model& start) const {
+        if (booster.total() + tolerance < fewest_rows_for_a_model) return false;
         if (settings_.constant_scores == ConstantScores::frequencies &&
-            booster_.set_constant_scores_aside()) {
-            booster_.set_frequencies();
+            booster.set_constant_scores_aside()) {
+            booster.set_frequencies();
             return true;
         }
         if (!settings_.iterations && rows.size() < settings_.n_folds) return false;
@@ -110,7 +142,7 @@ class ModelFitter {
                 : choose_iterations_here(data_, rows, start, settings_.n_folds,
                                          settings_.max_iterations, settings_.criterion);
         std::size_t run = 0;
-        while (run < iterations && booster_.step()) ++run;
+        while (run < iterations && booster.step()) ++run;
         return run > 0;
     }
 
@@ -119,26 +151,26 @@ class ModelFitter {
         for (const double coefficient : model.coefficients()) *to++ = model.scale() * coefficient;
     }
 
-    void descend(const Pending& at, std::span<Row> rows, std::span<Row> held_out,
-                 const std::shared_ptr<const Model>& model, std::vector<Pending>& pending) {
+    void descend(Work& work, const Pending& at, std::span<Row> rows, std::span<Row> held_out,
+                 const std::shared_ptr<const Model>& model) {
         const auto n_branches = static_cast<std::size_t>(tree_.n_children[at.node]);
         const auto first = static_cast<std::size_t>(tree_.first_child[at.node]);
         const auto branch = [&](Row row) { return branch_of(tree_, data_.columns, at.node, row); };
         std::vector<std::size_t> starts, held_out_starts;
-        partition(rows, n_branches, branch, scratch_, starts);
-        partition(held_out, n_branches, branch, scratch_, held_out_starts);
+        partition(rows, n_branches, branch, work.scratch, starts);
+        partition(held_out, n_branches, branch, work.scratch, held_out_starts);
         for (std::size_t b = n_branches; b-- > 0;) {
-            pending.push_back({first + b, at.begin + starts[b], at.begin + starts[b + 1],
-                               at.held_out_begin + held_out_starts[b],
-                               at.held_out_begin + held_out_starts[b + 1], model});
+            work.pending.push_back({first + b, at.begin + starts[b], at.begin + starts[b + 1],
+                                    at.held_out_begin + held_out_starts[b],
+                                    at.held_out_begin + held_out_starts[b + 1], model});
         }
     }
 
     const Data& data_;
     const Structure& tree_;
     const ModelSettings settings_;
-    Booster booster_, judge_;
-    std::vector<Row> rows_, held_out_, scratch_;
+    std::vector<Row> rows_, held_out_;  // those of a node side by side
+    std::vector<Pending> parts_;
     FittedNodes result_;
 };
 

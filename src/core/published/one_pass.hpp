@@ -122,10 +122,9 @@ class OnePass {
         std::size_t chosen = c_;
         double most = -1.0;
         for (std::size_t c = 0; c < c_; ++c) {
-            if (gains[c] > most) {
-                most = gains[c];
-                chosen = c;
-            }
+            const bool more = gains[c] > most;  // without a branch: none can foresee it
+            most = more ? gains[c] : most;
+            chosen = more ? c : chosen;
         }
         return chosen;
     }
@@ -140,11 +139,17 @@ class OnePass {
         // Once a class has converged, its gains are nothing beside its squared error, which decides
         // between scores only as far as its digits go. A class without rows never converges.
         const double blur = rows.is_present(label) ? rounding * sum_w(r) : 0.0;
+        const double most = gains[chosen];
+        const auto is_clear = [&](std::size_t c) {
+            return static_cast<unsigned>(sum_xx[c] >= smallest_part * wxx[c]) &
+                   (static_cast<unsigned>(!(gains[c] + blur >= most)) |
+                    static_cast<unsigned>(gains[c] == most));
+        };
+        unsigned n_clear = 0;
+        for (std::size_t c = 0; c < c_; ++c) n_clear += is_clear(c);
+        if (n_clear == c_) return true;
         for (std::size_t c = 0; c < c_; ++c) {
-            if (sum_xx[c] >= smallest_part * wxx[c] &&
-                (c == chosen || !(gains[c] + blur >= gains[chosen]) || gains[c] == gains[chosen])) {
-                continue;
-            }
+            if (is_clear(c) != 0) continue;
             if (c == chosen || !(sum_xx[c] > 0.0)) return false;
             const double error = rounding * (wxx[c] / sum_xx[c]) * (gains[c] + sum_w(r));
             if (!(gains[c] + error < gains[chosen])) return false;

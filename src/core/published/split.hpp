@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +11,7 @@
 
 #include "data/stop.hpp"
 #include "published/entropy.hpp"
+#include "published/tally.hpp"
 
 namespace caltree {
 
@@ -29,165 +29,6 @@ struct Split {
 
     bool found() const { return attribute >= 0; }
     double gain_ratio() const { return gain / split_information; }
-};
-
-// The class counts of a set of rows.
-template <class Counting>
-struct ClassCounts {
-    using Count = typename Counting::Count;
-    std::vector<Count> counts;
-    Count total = 0;
-
-    explicit ClassCounts(std::size_t n_classes) : counts(n_classes, Count{0}) {}
-
-    void add(Label label, Count weight) {
-        counts[label] += weight;
-        total += weight;
-    }
-    void clear() {
-        std::fill(counts.begin(), counts.end(), Count{0});
-        total = Count{0};
-    }
-    void merge(const ClassCounts& other) {
-        for (std::size_t j = 0; j < counts.size(); ++j) counts[j] += other.counts[j];
-        total += other.total;
-    }
-    double sum_of_x_log_x(const Counting& counting) const {
-        double sum = 0.0;
-        for (const Count count : counts) sum += counting.value(count);
-        return sum;
-    }
-    // Entropy of the classes times the number of rows.
-    double information(const Counting& counting) const {
-        return counting.value(total) - sum_of_x_log_x(counting);
-    }
-    bool pure() const {
-        return std::any_of(counts.begin(), counts.end(), [this](Count count) {
-            return static_cast<double>(count) >= static_cast<double>(total) - tolerance;
-        });
-    }
-};
-
-// A row in a sorted order, in 32 bits: its number, its class where there is room for it, and on top
-// whether a cut may follow it whatever comes next. It saves the scan nearly all its look-ups.
-class Entries {
-  public:
-    using Entry = std::uint32_t;
-
-    Entries(std::size_t n_rows, std::size_t n_classes)
-        : row_bits_(static_cast<int>(std::bit_width(n_rows))),
-          holds_label_(row_bits_ + static_cast<int>(std::bit_width(n_classes)) <= 31) {}
-
-    Entry make(Row row, Label label) const {
-        return holds_label_ ? row | (Entry{label} << row_bits_) : row;
-    }
-    Row row(Entry entry) const {
-        return entry & (holds_label_ ? (Entry{1} << row_bits_) - 1 : ~cut_may_follow);
-    }
-    Label label(Entry entry, std::span<const Label> labels) const {
-        return holds_label_ ? static_cast<Label>((entry & ~cut_may_follow) >> row_bits_)
-                            : labels[row(entry)];
-    }
-
-    // Of `count` entries that hold labels of two classes: how many are of the second one.
-    std::uint32_t count_second(const Entry* first, std::size_t count) const {
-        std::uint32_t second = 0;
-        for (std::size_t i = 0; i < count; ++i) second += (first[i] & ~cut_may_follow) >> row_bits_;
-        return second;
-    }
-    bool hold_labels() const { return holds_label_; }
-
-    static constexpr Entry cut_may_follow = Entry{1} << 31;
-
-  private:
-    int row_bits_;
-    bool holds_label_;
-};
-
-// The class counts on both sides of a cut that moves to the right, a row at a time, and the sums
-// of x log2 x over them.
-template <class Counting>
-class Tally {
-  public:
-    using Count = typename Counting::Count;
-
-    static constexpr bool skips = false;
-
-    Tally(const ClassCounts<Counting>& node, const Counting& counting)
-        : counting_(counting),
-          left_(node.counts.size(), Count{0}),
-          right_(node.counts),
-          total_(node.total),
-          right_sum_(node.sum_of_x_log_x(counting)) {}
-
-    void move_left(Label label, Count weight) {
-        left_sum_ += counting_.growth(left_[label], weight);
-        left_[label] += weight;
-        right_[label] -= weight;
-        right_sum_ -= counting_.growth(right_[label], weight);
-        n_left_ += weight;
-    }
-
-    Count n_left() const { return n_left_; }
-
-    // Entropy of the classes on either side times its rows.
-    double information() const {
-        return (counting_.value(n_left_) - left_sum_) +
-               (counting_.value(total_ - n_left_) - right_sum_);
-    }
-
-  private:
-    const Counting& counting_;
-    std::vector<Count> left_, right_;
-    Count n_left_ = 0, total_;
-    double left_sum_ = 0.0, right_sum_;
-};
-
-// The same for two classes and rows that count once: two numbers say it all. What a cut leaves is
-// concave in them, so that among many cuts none leaves less than the extremes of the two do: whole
-// blocks of rows can be skipped.
-class TwoClassTally {
-  public:
-    using Count = UnitCounting::Count;
-    static constexpr bool skips = true;
-
-    TwoClassTally(const ClassCounts<UnitCounting>& node, const UnitCounting& counting)
-        : counting_(counting), first_(node.counts[0]), second_(node.counts[1]) {}
-
-    void move_left(Label label, Count) {
-        left_second_ += label;
-        ++n_left_;
-    }
-
-    // The same for many rows, of which so many are of the second class.
-    void move_left(Count rows, Count second) {
-        left_second_ += second;
-        n_left_ += rows;
-    }
-
-    Count n_left() const { return n_left_; }
-
-    double information() const { return information(n_left_ - left_second_, left_second_); }
-
-    // What a cut leaves after rows of either class.
-    double information_after(Count first, Count second) const {
-        return information(n_left_ - left_second_ + first, left_second_ + second);
-    }
-
-  private:
-    double information(Count left_first, Count left_second) const {
-        const Count n_left = left_first + left_second;
-        const double left =
-            counting_.value(n_left) - (counting_.value(left_first) + counting_.value(left_second));
-        const double right =
-            counting_.value(first_ + second_ - n_left) -
-            (counting_.value(first_ - left_first) + counting_.value(second_ - left_second));
-        return left + right;
-    }
-
-    const UnitCounting& counting_;
-    Count first_, second_;
-    Count n_left_ = 0, left_second_ = 0;
 };
 
 template <class Counting>
@@ -236,7 +77,8 @@ class SplitFinder {
     }
 
   private:
-    static constexpr std::uint32_t block_rows = 32;  // that are skipped together
+    // Rows that are skipped together.
+    static constexpr std::uint32_t large_block = 32, small_block = 8;
 
     bool any_numeric() const {
         return std::any_of(data_.columns.columns.begin(), data_.columns.columns.end(),
@@ -272,25 +114,50 @@ class SplitFinder {
         double information;     // a cut that leaves this or more is not worth a look
     };
 
-    // Skips blocks of rows in which no cut is worth a look; returns where it stopped.
+    // Skips blocks of rows in which no cut is worth a look, large ones and then a part of the next;
+    // returns where it stopped.
     std::size_t skip(const Column& column, std::span<Entries::Entry> order, std::size_t i,
                      TwoClassTally& tally, const Demands& demands, std::size_t& n_cuts) const {
         if (static_cast<double>(i + 1) + tolerance < demands.minimum) return i;
         const double last = demands.total + tolerance - demands.minimum;
         double here = tally.information();
-        while (i + block_rows + 1 < order.size() && static_cast<double>(i + block_rows) <= last) {
-            const std::uint32_t second = entries_.count_second(order.data() + i, block_rows);
-            const std::uint32_t first = block_rows - second;
+        std::uint32_t rows = i % large_block == 0 ? large_block : small_block;
+        while (true) {
+            if (i + rows + 1 >= order.size() || static_cast<double>(i + rows) > last) break;
+            const std::uint32_t second = entries_.count_second(order.data() + i, rows);
+            const std::uint32_t first = rows - second;
             const double after = tally.information_after(first, second);
             const double extremes =
                 std::min(tally.information_after(first, 0), tally.information_after(0, second));
-            if (std::min(std::min(here, after), extremes) < demands.information) break;
-            n_cuts += count_cuts(column, order.subspan(i, block_rows + 1));
-            tally.move_left(block_rows, second);
-            i += block_rows;
+            if (std::min(std::min(here, after), extremes) < demands.information) {
+                if (rows == small_block) break;
+                rows = small_block;
+                continue;
+            }
+            n_cuts += count_cuts(column, order.subspan(i, rows + 1));
+            tally.move_left(rows, second);
+            i += rows;
             here = after;
+            if (i % large_block == 0) rows = large_block;
         }
         return i;
+    }
+
+    // The most that a cut between blocks of rows gains: blocks in which none gains as much need no
+    // look from the start.
+    double gain_between_blocks(std::span<const Entries::Entry> order, TwoClassTally tally,
+                               const Demands& demands, double before) const {
+        double most = 0.0;
+        for (std::size_t i = small_block; i + 1 < order.size(); i += small_block) {
+            const Entries::Entry* block = order.data() + i - small_block;
+            tally.move_left(small_block, entries_.count_second(block, small_block));
+            if ((order[i - 1] & Entries::cut_may_follow) == 0) continue;
+            const double n_left = static_cast<double>(i);
+            if (n_left + tolerance < demands.minimum) continue;
+            if (demands.total - n_left + tolerance < demands.minimum) break;
+            most = std::max(most, before - tally.information());
+        }
+        return most;
     }
 
     // How many cuts there may be between neighbours; marks them.
@@ -321,7 +188,8 @@ class SplitFinder {
 
     template <class AnyTally>
     Split best_cut(const Column& column, std::span<Entries::Entry> order,
-                   const ClassCounts<Counting>& node, AnyTally tally) const {
+                   const ClassCounts<Counting>& node, AnyTally tally,
+                   bool from_blocks = true) const {
         const double total = static_cast<double>(node.total);
         const double minimum = demanded(total);
         if (total + tolerance < 2.0 * minimum) return {};
@@ -335,12 +203,24 @@ class SplitFinder {
         Count best_left = 0;
         // Up to here no block is skipped.
         std::size_t looked_at = entries_.hold_labels() ? 0 : order.size();
+        // A cut must beat the best so far by the tolerance. The cuts that a known gain lets us
+        // leave out lie up to three tolerances below it, and the best of them would have ruled out
+        // others up to two below it: if one of these comes first, all cuts are looked at.
+        double certain = 0.0;
+        if constexpr (AnyTally::skips) {
+            if (from_blocks && entries_.hold_labels()) {
+                const double known =
+                    gain_between_blocks(order, tally, {minimum, total, 0.0}, before);
+                to_beat = std::max(to_beat, known - 3.0 * tolerance * total);
+                certain = known - 2.0 * tolerance * total;
+            }
+        }
         for (std::size_t i = 0; i + 1 < order.size(); ++i) {
             if constexpr (AnyTally::skips) {
                 if (i >= looked_at) {
                     i = skip(column, order, i, tally, {minimum, total, before - to_beat + rounding},
                              n_cuts);
-                    looked_at = i + block_rows;
+                    looked_at = i + small_block;
                 }
             }
             const Entries::Entry entry = order[i];
@@ -355,6 +235,9 @@ class SplitFinder {
             ++n_cuts;
             const double gain = before - tally.information();
             if (gain > to_beat) {
+                if (best_left == 0 && gain <= certain) {
+                    return best_cut(column, order, node, AnyTally(node, counting_), false);
+                }
                 best_gain = gain / total;
                 to_beat = gain + tolerance * total;
                 best = i;

@@ -15,7 +15,7 @@ from .trees import Node, fit_tree
 _LARGEST_RESPONSE = 3.0
 
 Fitted = list[list[Stump | Node]]
-"""The stumps or trees of each iteration: one a class, of two classes one for both."""
+"""The stumps or trees of each iteration: one per class, of two classes one for both."""
 
 
 def fit(
