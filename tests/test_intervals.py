@@ -24,7 +24,14 @@ from caltree import (
     TemperatureScaling,
 )
 from caltree._fitted.spread import KNOTS, Spread
-from caltree._intervals import Simulated, compare_errors, draw_labels, measure_spread
+from caltree._intervals import (
+    Seen,
+    Simulated,
+    caution,
+    draw_labels,
+    excess_variance,
+    measure_spread,
+)
 
 CALIBRATORS = [
     CalibrationTree(cv=2),
@@ -44,7 +51,7 @@ def small_forests(monkeypatch):
     """Small forests and one simulation: what is tested here does not depend on their number."""
     monkeypatch.setattr("caltree._intervals._MOST_FITS", 1)
     monkeypatch.setattr("caltree._intervals._MOST_CURVES", 3)
-    monkeypatch.setattr("caltree._intervals._N_TREES", 5)
+    monkeypatch.setattr("caltree._intervals._N_TREES", 15)
     monkeypatch.setattr("caltree._intervals._N_STAND_IN", 5)
 
 
@@ -140,21 +147,37 @@ def test_factors_of_few_and_of_many_rows_are_bounded():
 
 
 @pytest.mark.parametrize("ratio", [0.5, 1.0, 4.0])
-def test_a_second_opinion_tells_how_large_errors_are_in_reality(ratio):
-    """The simulation has errors of 0.1, reality has others; the second opinion finds half."""
+def test_a_second_opinion_tells_how_much_larger_errors_are_in_reality(ratio):
+    """The simulation has errors of 0.1, reality has others; four fifths are found."""
     random = np.random.default_rng(0)
-    predicted = np.full((40_000, 1), 0.5)
-    errors = 0.1 * random.choice([-1.0, 1.0], size=predicted.shape)
+    predicted = np.full((40_000, 2), 0.5)
+    errors = 0.1 * random.choice([-1.0, 1.0], size=40_000)[:, np.newaxis] * [1.0, -1.0]
     simulated = Simulated(predicted, predicted + errors, np.ones(40_000), None)
     real = np.sqrt(ratio) * errors
-    happened = random.random(predicted.shape) < predicted + real
-    seen = ((happened - predicted) * real / 2).ravel()
-    found = compare_errors(simulated, predicted + errors / 2, seen)
-    assert found == pytest.approx(ratio, rel=0.15)
-    # Of a few rows, next to nothing is believed; errors that chance hides are allowed for.
-    few = compare_errors(simulated, predicted + errors / 2, seen[:40])
-    hidden, half = 2.0 * seen[:40].std() / np.sqrt(40), seen[:40].mean() / 2
-    assert 0.7 < few / max(1.0, hidden / 0.01, half / 0.01) < 1.4
+    event = random.random(40_000) < predicted[:, 1] + real[:, 1]
+    happened = np.column_stack([~event, event]).astype(float)
+    seen = Seen.of(happened, predicted, predicted + 0.8 * real)
+    # Log-odds are off by four times as much as probabilities near one half.
+    excess = excess_variance(seen, simulated, predicted + 0.8 * errors)
+    hidden = 0.5 * seen.standard_error / 0.8
+    assert excess - hidden == pytest.approx((ratio - 1.0) * 0.4**2, abs=0.02)
+    # What may be chance counts for nothing; what chance may hide counts.
+    noisy = Seen(seen.variance + np.array([-9.0, 9.0, 0.0]), np.ones(3))
+    found = excess_variance(noisy, simulated, predicted + 0.8 * errors)
+    assert found == pytest.approx(0.5 * noisy.standard_error / 0.8)
+    # A second opinion that sees nothing hides more, within bounds.
+    assert excess_variance(noisy, simulated, predicted) == pytest.approx(8.0 * found)
+
+
+def test_caution_falls_with_the_rows_that_tell_something():
+    def of(n_rows, share):
+        _, _, scores, _ = make_rows(n_rows)
+        y = np.arange(n_rows) < share * n_rows
+        return caution(PlattScaling()._check_rows(None, y, scores, None, "probability"))
+
+    assert of(1_000, 0.5) == pytest.approx(1.15)
+    assert of(16_000, 0.5) == pytest.approx(1.075)
+    assert of(1_000, 0.05) == pytest.approx(1.0 + 0.15 * 0.19**-0.25)
 
 
 def test_a_probability_rests_on_the_rows_of_its_nodes():
@@ -301,7 +324,7 @@ def test_other_rows_than_those_of_the_fit_are_refused():
 def test_too_few_rows_are_refused():
     _, y, scores, _ = make_rows(49)
     platt = PlattScaling().fit(None, y, scores)
-    with pytest.raises(ValueError, match="intervals need 50 rows at least, got 49; fit to more"):
+    with pytest.raises(ValueError, match="intervals need at least 50 rows, got 49; fit to more"):
         platt.fit_intervals(None, y, scores)
 
 

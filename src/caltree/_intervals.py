@@ -1,14 +1,16 @@
 """How wide intervals of probabilities must be: learned from labels whose probabilities are known.
 
-A forest of all rows stands in for the truth. Labels are drawn from its probabilities, the
-calibrator is fitted to them, and what it says is compared with what they were drawn from. Errors of
+A forest of all rows stands in for the truth, or isotonic regression if the calibrator sees the
+scores alone. Labels are drawn from its probabilities, the calibrator is fitted to them, and what it
+says is compared with what they were drawn from. Errors of
 chance and of what the calibrator cannot express or does not find are both in the difference. How
 much they grow where regions are small is learned, too.
 
-Reality may differ more, or less, from what the calibrator says than the stand-in does. Both times a
-random forest of the attributes alone, which errs in other ways, is asked on rows that it has not
-seen. The more it sees in reality, compared with what it sees in the simulation, the wider intervals
-become. What it could not see, since chance hides it, is allowed for.
+Reality may differ more, or less, from what the calibrator says than the stand-in does, for example
+where both trust scores that are noisy. Extremely randomized trees, which err in other ways, are
+asked on rows that they have not seen, in reality and in the simulation. What they see in reality
+beyond what they see in the simulation, as far as it is more than chance, is added to the variance,
+and so is what chance may hide from them.
 """
 
 from __future__ import annotations
@@ -31,19 +33,23 @@ from ._inputs.parameters import is_whole
 from ._inputs.training_rows import TrainingRows
 from ._model_base import AttributeCalibrator
 from .forest import CalibrationForest
+from .scaling import IsotonicScaling
 
-_MOST_FITS, _ENOUGH_ROWS = 6, 12_000
+_MOST_FITS, _ENOUGH_ROWS = 6, 20_000
 """Labels are drawn so often that there are enough rows, but not more often than this."""
 _MOST_CURVES, _ENOUGH_ROWS_OF_CURVES = 60, 3_000_000
 """The same of calibrators that see scores alone, whose fits take no time: all rows of a fit lie on
 one curve, so that each fit is one observation of an error."""
 _N_STAND_IN = 100
 """Trees of the forest that stands in for the truth."""
+_RAREST = 1e-3
+"""The smallest probability of a curve that stands in for the truth."""
 _N_FOLDS = 5
 _MANY_ROWS = 20_000
-"""With more rows two of the folds are enough to bound the error, and random forests see no more."""
-_N_TREES, _ROWS_A_LEAF = 60, 3
-"""Of the random forests: what matters is that they are not biased, not that they are smooth."""
+"""With more rows two of the folds are enough, and trees of a second opinion see no more."""
+_N_TREES, _ROWS_A_LEAF = 100, 5
+"""Of the second opinion on real rows. About a third of the trees have not seen a row, and so many
+are grown in a simulation."""
 _LEVEL = 0.95
 """Deviations are chosen so that intervals of this confidence cover their share."""
 _WINDOW, _FEWEST = 1 / 12, 50
@@ -51,19 +57,19 @@ _WINDOW, _FEWEST = 1 / 12, 50
 and the fewest."""
 _POOLED, _POOLED_OF_CURVES = 0.5, 0.1
 """The weight of all rows in the variance at a knot; less if the probability decides the error."""
-_CAUTION = 1.2
-"""The stand-in is smoother than the truth in attributes."""
+_CAUTION, _ROWS_OF_CAUTION, _RATE_OF_CAUTION = 0.15, 1_000, 0.25
+"""The stand-in is smoother than the truth, and deviations are not known exactly: with so many rows
+of balanced classes they are widened by this share, and by less with more rows."""
+_LEAST = 0.5
+"""The share of the simulated variance that is left at least, whatever the second opinion says."""
+_LEAST_SEEN, _LEAST_HIDDEN = 0.5, 0.1
+"""The share of the variance that the second opinion is thought to see at least: where it sees an
+excess, and where it is asked what it may have missed."""
+_HIDDEN = 0.5
+"""An excess of so many standard errors may have stayed unseen."""
 _SMALLEST_DISTANCE = 1e-3
 """Of log-odds; smaller ones count as this one where it is asked how distances depend on rows."""
-_RATIOS = np.exp(np.linspace(-2.5, 3.0, 400))
-"""Squared errors in reality that are thought of, in those of the simulation."""
 _TINY = 1e-12
-_DEVIATION_OF_RATIOS = 0.35
-"""Of their logarithm, before anything is seen."""
-_UNSEEN = 2.0
-"""A mean squared error of so many standard errors of what was seen may have stayed unseen."""
-_SURELY = 0.5
-"""The share of what was seen that is an error at least, whatever the simulation says."""
 
 
 @dataclass(frozen=True)
@@ -75,25 +81,82 @@ class Simulated:
     rows: Floats
     """The training rows that each row's probabilities rest on."""
     second_opinion: Floats | None
-    """What random forests say about the same rows; None if the calibrator knows no attributes."""
+    """That of the same rows; None if the calibrator knows no attributes."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a second opinion sees of the errors of a calibrator, row by row."""
+
+    products: Floats
+    """(y - q) (r - q), where y is what happened or is true, q what the calibrator says and r the
+    second opinion. Their mean is that of the squared error of q, less what q and r have in common.
+    """
+    squares: Floats
+    """The squared error of q if its log-odds were off by 1."""
+
+    @classmethod
+    def of(cls, happened: Floats, said: Floats, other: Floats) -> Seen:
+        """Compare opinions on some rows."""
+        products = ((happened - said) * (other - said)).mean(axis=1)
+        return cls(products, ((said * (1.0 - said)) ** 2).mean(axis=1))
+
+    @property
+    def variance(self) -> float:
+        """The variance of true log-odds that is seen."""
+        return float(self.products.mean()) / self._unit
+
+    @property
+    def standard_error(self) -> float:
+        """The standard error of that variance."""
+        return float(self.products.std() / np.sqrt(len(self.products)) / self._unit)
+
+    @property
+    def _unit(self) -> float:
+        return max(float(self.squares.mean()), _TINY)
 
 
 def learn_spread(calibrator: Any, X: Any, rows: TrainingRows, seed: int) -> Spread:
     """Return how far the truth may be from what a calibrator says that was fitted to some rows."""
     n_rows = len(rows.labels)
     if n_rows < _FEWEST:
-        raise ValueError(
-            f"intervals need {_FEWEST} rows at least, got {n_rows}; fit to more rows, or do without"
-        )
+        raise ValueError(f"intervals need at least {_FEWEST} rows, got {n_rows}; fit to more rows")
     refits = _Refits(calibrator, X, rows, seed)
     with _silently():
         simulated = refits.simulate()
         seen = refits.compare_opinions()
     if simulated.second_opinion is None or seen is None:
         return measure_spread(simulated, _POOLED_OF_CURVES)
-    ratio = compare_errors(simulated, simulated.second_opinion, seen)
     spread = measure_spread(simulated, _POOLED)
-    return replace(spread, deviations=_CAUTION * np.sqrt(ratio) * spread.deviations)
+    variance = (caution(rows) * spread.deviations) ** 2
+    excess = excess_variance(seen, simulated, simulated.second_opinion)
+    found = np.maximum(variance + excess, _LEAST * variance)
+    return replace(spread, deviations=np.sqrt(found))
+
+
+def caution(rows: TrainingRows) -> float:
+    """Return the factor of simulated deviations, which falls with the number of rows.
+
+    Rows of unbalanced classes tell less: one event in twenty counts as a fifth of the rows.
+    """
+    n_rows = len(rows.labels)
+    shares = np.bincount(rows.labels, minlength=len(rows.classes)) / n_rows
+    balanced = n_rows * min(1.0, 2.0 * (1.0 - float(shares @ shares)))
+    return float(1.0 + _CAUTION * (_ROWS_OF_CAUTION / max(balanced, 1.0)) ** _RATE_OF_CAUTION)
+
+
+def excess_variance(seen: Seen, simulated: Simulated, second_opinion: Floats) -> float:
+    """Return the variance of true log-odds in reality beyond that in the simulation.
+
+    What the second opinion sees of it is shrunk as chance demands, and what chance may hide from
+    it is added. Both are divided by the share of the variance that it sees in the simulation.
+    """
+    foreseen = Seen.of(simulated.truth, simulated.predicted, second_opinion)
+    known = Seen.of(simulated.truth, simulated.predicted, simulated.truth)
+    share = float(np.clip(foreseen.variance / max(known.variance, _TINY), _LEAST_HIDDEN, 1.0))
+    excess = seen.variance - foreseen.variance
+    shrunk = excess * max(0.0, 1.0 - seen.standard_error**2 / max(excess**2, _TINY))
+    return shrunk / max(share, _LEAST_SEEN) + _HIDDEN * seen.standard_error / share
 
 
 def measure_spread(simulated: Simulated, pooled: float) -> Spread:
@@ -116,7 +179,7 @@ def measure_spread(simulated: Simulated, pooled: float) -> Spread:
             ]
         )
         aims = np.log(np.maximum(distances, _SMALLEST_DISTANCE)).ravel()
-        slope = float(np.linalg.lstsq(regressors, aims)[0][1])
+        slope = float(np.linalg.lstsq(regressors, aims, rcond=None)[0][1])
         exponent = float(np.clip(-slope, 0.0, LARGEST_EXPONENT))
     spread = Spread(np.ones(len(KNOTS)), exponent, typical)
     relative = distances / spread.widening(simulated.rows)[:, np.newaxis]
@@ -138,35 +201,6 @@ def _deviations_at_knots(predicted: Floats, distances: Floats, pooled: float) ->
     return np.asarray(np.sqrt(variance) / ndtri((1.0 + _LEVEL) / 2))
 
 
-def compare_errors(simulated: Simulated, second_opinion: Floats, seen: Floats) -> float:
-    """Return the mean squared error in reality, divided by that in the simulation.
-
-    Parameters
-    ----------
-    simulated : Simulated
-        The simulation.
-    second_opinion : ndarray
-        That in the simulation.
-    seen : ndarray
-        Of each held-out row in reality, (y - q) (r - q), where y is what happened, q what the
-        calibrator says and r the second opinion. Its mean is that of (p - q) (r - q) with p the
-        truth: the squared error of q, less what the errors of q and r have in common. The same mean
-        is known in the simulation, and the ratio of both is that of the errors if r finds the
-        same share of them.
-    """
-    error = max(float(np.mean((simulated.truth - simulated.predicted) ** 2)), _TINY)
-    distance = second_opinion - simulated.predicted
-    expected = float(np.mean((simulated.truth - simulated.predicted) * distance))
-    standard_error = max(float(seen.std()) / np.sqrt(len(seen)), _TINY)
-    logarithms = np.log(_RATIOS)
-    # Minus the logarithm of the posterior: the prior is normal, and so is what is seen.
-    cost = ((seen.mean() - _RATIOS * max(expected, _TINY)) / standard_error) ** 2 / 2
-    cost += (logarithms / _DEVIATION_OF_RATIOS) ** 2 / 2
-    ratio = np.exp(np.average(logarithms, weights=np.exp(cost.min() - cost)))
-    least = max(_UNSEEN * standard_error, _SURELY * float(seen.mean()))
-    return float(max(ratio, least / error))
-
-
 @dataclass(frozen=True)
 class _Refits:
     """Fits of a calibrator's replicas to some of its rows, with drawn or true labels."""
@@ -186,8 +220,9 @@ class _Refits:
 
     @cached_property
     def _matrix(self) -> Floats:
-        """The attributes as numbers."""
-        return np.asarray(self.calibrator.model_.attributes.encode(self._table))
+        """The attributes as numbers, and the scores."""
+        encoded = np.asarray(self.calibrator.model_.attributes.encode(self._table))
+        return np.column_stack([encoded, self.rows.scores])
 
     @property
     def _has_attributes(self) -> bool:
@@ -223,34 +258,44 @@ class _Refits:
             rests_on = replica.effective_rows(*given)
             found.append((said, truth[others], np.broadcast_to(rests_on, len(others))))
             if self._has_attributes:
-                opinions.append(self._second_opinion(drawn, labels, others))
+                trees = self._second_opinion(drawn, labels, _N_TREES // 3)
+                opinions.append(np.asarray(trees.predict(self._matrix[others])))
         predicted, true, rows = (np.concatenate(part) for part in zip(*found, strict=True))
         return Simulated(predicted, true, rows, np.concatenate(opinions) if opinions else None)
 
-    def compare_opinions(self) -> Floats | None:
-        """Return what `compare_errors` is to know of the true labels, from held-out rows."""
+    def compare_opinions(self) -> Seen | None:
+        """Return what a second opinion sees of the errors on held-out rows, in reality."""
         if not self._has_attributes:
             return None
         fold_of = np.random.default_rng(self.seed).permutation(self._n_rows) % _N_FOLDS
-        labels, products = self.rows.labels, []
+        labels, said, tested = self.rows.labels, [], []
         for number in range(_N_FOLDS if self._n_rows <= _MANY_ROWS else 2):
             train, test = np.flatnonzero(fold_of != number), np.flatnonzero(fold_of == number)
             if len(np.unique(labels[train])) < self._n_classes:
                 continue
             replica = self._fit(train, labels[train])
             table = take_rows(self._table, test)
-            said = np.asarray(replica.predict_proba(table, self.rows.scores[test]))
-            other = self._second_opinion(train, labels[train], test)
-            happened = np.eye(self._n_classes)[labels[test]]
-            products.append(((happened - said) * (other - said)).mean(axis=1))
-        return np.concatenate(products) if products else None
+            said.append(np.asarray(replica.predict_proba(table, self.rows.scores[test])))
+            tested.append(test)
+        if not said:
+            return None
+        rows = np.concatenate(tested)
+        trees = self._second_opinion(np.arange(self._n_rows), labels, _N_TREES)
+        other = trees.oob_prediction_.reshape(self._n_rows, -1)[rows]
+        return Seen.of(np.eye(self._n_classes)[labels[rows]], np.concatenate(said), other)
 
     def _stand_in(self) -> Floats:
         """Return the probabilities that stand in for the true ones."""
+        rows = self.rows
+        if not self._has_attributes:
+            curve = IsotonicScaling(score_type=rows.score_type)
+            curve.fit(None, rows.labels, rows.scores, rows.weights)
+            steps = np.clip(curve.predict_proba(None, rows.scores), _RAREST, 1.0 - _RAREST)
+            return np.asarray(steps / steps.sum(axis=1, keepdims=True))
         forest = CalibrationForest(
             _N_STAND_IN,
             do_no_harm=False,
-            score_type=self.rows.score_type,
+            score_type=rows.score_type,
             random_state=self.seed,
             n_jobs=self._parameters().get("n_jobs"),
         )
@@ -260,7 +305,6 @@ class _Refits:
             if name in ("categorical_features", "drop_identifiers")
         }
         forest.set_params(**shared)
-        rows = self.rows
         forest.fit(self._table, rows.labels, rows.scores, rows.weights)
         return forest.predict_proba(self._table, rows.scores)
 
@@ -283,20 +327,21 @@ class _Refits:
         known: dict[str, Any] = self.calibrator.get_params()
         return known
 
-    def _second_opinion(self, train: Rows, labels: Labels, test: Rows) -> Floats:
-        """Return the probabilities of a random forest of the attributes alone, for other rows."""
+    def _second_opinion(self, train: Rows, labels: Labels, n_trees: int) -> Any:
+        """Return extremely randomized trees that were grown on some rows."""
         # Imported here: importing caltree shall not take its time.
-        from sklearn.ensemble import RandomForestClassifier
+        from sklearn.ensemble import ExtraTreesRegressor
 
-        forest = RandomForestClassifier(
-            _N_TREES,
+        return ExtraTreesRegressor(
+            n_trees,
             min_samples_leaf=_ROWS_A_LEAF,
             max_features=0.5,
+            bootstrap=True,
+            oob_score=True,
             max_samples=min(1.0, _MANY_ROWS / len(labels)),
             random_state=self.seed,
             n_jobs=self._parameters().get("n_jobs"),
-        ).fit(self._matrix[train], labels)
-        return np.asarray(forest.predict_proba(self._matrix[test]))
+        ).fit(self._matrix[train], np.eye(self._n_classes)[labels])
 
 
 def draw_labels(probabilities: Floats, random: np.random.Generator) -> Labels:
