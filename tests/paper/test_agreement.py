@@ -1,7 +1,5 @@
 """Where our results differ from the printed ones, of results that are made by hand."""
 
-import math
-
 import pytest
 
 from caltree.paper import published
@@ -51,10 +49,12 @@ def test_the_reasons_are_those_that_can_be_told(store):
     assert rows["sick", "PCT"][7] == "Another copy: 3 rows; the paper has 4."
 
 
-def test_one_fold_may_be_chance(store):
-    fill(store, "vote", pct=[0.9])
-    [row] = far_table(store).rows
-    assert row[6] == math.inf and row[7].startswith("Chance")
+def test_one_fold_has_no_standard_error(store):
+    fill(store, "vote", pct=[0.9], platt=[0.9])
+    row, _ = far_table(store).rows
+    assert row[6] is None and row[7] == "1 of 2 folds."
+    # Nor does it say which is better.
+    assert all(row[2] == 0 for row in order_table(store).rows)
 
 
 # Order
@@ -81,8 +81,8 @@ def test_the_order_is_that_of_means_to_three_digits(store):
     assert rows["naive Bayes", "PS"][:5] == [0, 0, 0, 0, "1.00000"]
 
 
-def test_means_are_of_folds_that_both_have(store):
-    fill(store, "vote", pct=[0.1, 0.9], platt=[0.2])
+def test_means_are_of_runs_that_both_have_whole(store):
+    fill(store, "vote", pct=[0.1, 0.1, 0.9, 0.9], platt=[0.2, 0.2, 0.2])
     rows = {tuple(row[:2]): row[2:] for row in order_table(store).rows}
     assert rows["SVMs with RBF kernels", "PS"][:4] == [1, 1, 0, 0]
 

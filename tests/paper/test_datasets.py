@@ -10,6 +10,7 @@ import time
 import urllib.request
 import urllib.response
 from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
 
 import numpy as np
 import pandas as pd
@@ -245,19 +246,19 @@ class OpenML(urllib.request.HTTPSHandler):
         ]
         rows = [line for line in arff.partition("@data\n")[2].splitlines() if line]
         qualities = [{"name": "NumberOfInstances", "value": f"{len(rows)}.0"}]
-        api = "https://www.openml.org/api/v1/json/data"
+        api = "/api/v1/json/data"
         self.answers = {
             f"{api}/{number}": json.dumps({"data_set_description": description}),
             f"{api}/features/{number}": json.dumps({"data_features": {"feature": features}}),
             f"{api}/qualities/{number}": json.dumps({"data_qualities": {"quality": qualities}}),
-            address: arff,
+            urlsplit(address).path: arff,
         }
         self.asked = 0
 
     def https_open(self, request):
         self.asked += 1
         headers = email.message.Message()
-        body = io.BytesIO(self.answers[request.full_url].encode())
+        body = io.BytesIO(self.answers[urlsplit(request.full_url).path].encode())
         response = urllib.response.addinfourl(body, headers, request.full_url, 200)
         response.msg = "OK"
         return response

@@ -68,7 +68,7 @@ def test_other_settings_and_other_copies_are_refused(store, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "no JSON"),
+        ("", "not JSON"),
         ("[]", "format is None"),
         ('{"format": "caltree-paper-results-0"}', "format is 'caltree-paper-results-0'"),
     ],
@@ -81,5 +81,5 @@ def test_other_files_are_refused(tmp_path, text, message):
 
 def test_no_result_is_infinite(store, tmp_path):
     text = to_text(store).replace("0.123457", "Infinity")
-    with pytest.raises(ValueError, match="no finite number"):
+    with pytest.raises(ValueError, match="not a finite number"):
         read(tmp_path / "new.sqlite")(text)

@@ -306,6 +306,15 @@ def test_the_cost_of_some_data_sets(store):
     assert nb[2] == 1 and nb[4] > 0
 
 
+def test_what_is_not_in_the_paper_is_counted_apart(store):
+    store.add(Cell("vote", "svm", 0, 0), {}, {"svm": 36.0, "calibrator pct": 3.6})
+    assert [row[0] for row in cost_of_all(store).rows[2:]] == ["everything"]
+    store.add(Cell("vote", "svm", 0, 0), {}, {"calibrator tree": 7.2})
+    *_, of_paper, everything = cost_of_all(store, ["vote"]).rows
+    assert of_paper == ["what the paper has", "", None, pytest.approx(1.1), 0.0, pytest.approx(1.1)]
+    assert everything[3:] == [pytest.approx(1.3), 0.0, pytest.approx(1.3)]
+
+
 @pytest.mark.parametrize("learner", published.LEARNERS)
 def test_nothing_is_estimated_where_everything_is_measured(store, learner):
     for name in NAMES:

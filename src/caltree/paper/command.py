@@ -43,7 +43,7 @@ def paper() -> None:
 
 def _check_folder(context: click.Context, option: click.Parameter, given: str | None) -> str | None:
     if given is not None and not Path(given).is_dir():
-        raise click.ClickException(f"--data-dir: {given} is no folder")
+        raise click.ClickException(f"--data-dir: {given} is not a folder")
     return given
 
 
@@ -231,7 +231,11 @@ def import_results(path: Path, results: Path) -> None:
 
 
 @paper.command(epilog=ABOUT_NAMES)
-@names_option("--datasets", "Data sets of the whole experiment, or 'all'.", default=["all"])
+@names_option(
+    "--datasets",
+    "Data sets of the whole experiment, 'all', or 'stored': those that have results.",
+    default=["stored"],
+)
 @_store_option
 def cost(path: Path, datasets: tuple[str, ...]) -> None:
     """Print what the experiments cost: as measured, and estimated where nothing was.
@@ -244,9 +248,10 @@ def cost(path: Path, datasets: tuple[str, ...]) -> None:
     from .datasets import NAMES
     from .store import Store
 
-    chosen = _choice("--datasets", datasets, NAMES)
     with _one_line_errors():
         store = Store(path)
+        stored = tuple(store.datasets())
+        chosen = _choice("--datasets", datasets, NAMES, {"stored": stored})
         for table in (cost_summary(store), cost_of_all(store, chosen)):
             click.echo(render.markdown(table))
 

@@ -88,7 +88,7 @@ def _parse(text: str) -> dict[str, Any]:
     try:
         stored = json.loads(text)
     except ValueError as error:
-        raise ValueError(f"it is no JSON: {error}") from None
+        raise ValueError(f"it is not JSON: {error}") from None
     found = stored.get("format") if isinstance(stored, dict) else None
     if found != FORMAT:
         raise ValueError(f"its format is {found!r}, not {FORMAT!r}")
@@ -116,5 +116,5 @@ def _unfold(series: _Series) -> Iterable[tuple[Cell, list[str], str, float]]:
                 for fold, value in enumerate(folds):
                     if value is not None:
                         if not math.isfinite(value):
-                            raise ValueError(f"{key}, {name}: {value} is no finite number")
+                            raise ValueError(f"{key}, {name}: {value} is not a finite number")
                         yield Cell(parts[0], parts[1], run, fold), parts, name, value

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 from .protocol import ALONE, n_test_rows
-from .store import Store
+from .store import Store, pair_folds
 
 OWN = ("none", "tree", "forest", "logistic_model_tree")
 """Beside the calibrators of the paper: no calibration, ours, and a classifier alone."""
@@ -40,15 +40,15 @@ def overall_rmse(
 def mean_pairs(
     store: Store, learner: str, one: str, other: str, datasets: tuple[str, ...]
 ) -> dict[str, tuple[float, float]]:
-    """The mean RMSE of two calibrators over the same folds, by data set."""
+    """The mean RMSE of two calibrators over all runs that are complete, by data set."""
+    n_folds = int(store.settings()["folds"])
     found = {}
     for dataset in datasets:
         first = rmse_by_fold(store, learner, dataset, one)
         second = rmse_by_fold(store, learner, dataset, other)
-        both = first.keys() & second.keys()
-        if both:
-            means = [math.fsum(each[key] for key in both) / len(both) for each in (first, second)]
-            found[dataset] = (means[0], means[1])
+        ours, theirs = pair_folds(first, second, n_folds)
+        if len(ours):
+            found[dataset] = (float(ours.mean()), float(theirs.mean()))
     return found
 
 
