@@ -96,7 +96,7 @@ def render(accuracy: str, ratios: dict[str, Any]) -> str:
 
 
 def draw_bars(path: Path, names: list[str], columns: dict[str, list[float]]) -> None:
-    """Bars beside each other, a panel a column; ours in colour."""
+    """Bars beside each other, a panel per column; ours in colour."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9.0, 0.32 * len(names) + 1.0), layout="constrained")

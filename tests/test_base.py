@@ -418,8 +418,8 @@ def test_new_scores_must_be_as_long_and_as_wide_as_they_should(name, shape, mess
     ("y", "message"),
     [
         (None, "calibration requires y to be passed"),
-        (1, "y must have one label a row, got a int"),
-        (np.array(1), "y must have one label a row, got a ndarray"),
+        (1, "y must have one label per row, got a int"),
+        (np.array(1), "y must have one label per row, got a ndarray"),
         (Y[1:], "scores has 300 rows, but y has 299"),
     ],
 )

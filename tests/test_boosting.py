@@ -1,5 +1,6 @@
 """`CalibrationBoosting`: what it predicts, chooses and refuses."""
 
+import builtins
 import pickle
 import subprocess
 import sys
@@ -414,6 +415,17 @@ COUNTED = (
 def test_it_passes_every_check_of_a_classifier(estimator, check):
     with few_rounds():
         check(estimator)
+
+
+def test_a_system_without_openmp_is_told_what_to_install(monkeypatch):
+    def fail(name, *others, imported=builtins.__import__):
+        if name == "lightgbm":
+            raise OSError("libgomp.so.1: cannot open shared object file")
+        return imported(name, *others)
+
+    monkeypatch.setattr(builtins, "__import__", fail)
+    with pytest.raises(ImportError, match=r"libgomp.so.1: .* apt install libgomp1"):
+        training.import_lightgbm()
 
 
 WITHOUT_LIGHTGBM = """

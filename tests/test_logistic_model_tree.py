@@ -283,7 +283,9 @@ def test_there_and_back(iris, tmp_path):
     assert again.feature_names_in_.tolist() == frame.columns.tolist()
     stored = json.loads((tmp_path / "tree.json").read_text())
     Draft202012Validator(SCHEMA).validate(stored)
-    with pytest.raises(ValueError, match="a LogisticModelTree, a classifier that calibrates no"):
+    with pytest.raises(
+        ValueError, match="a LogisticModelTree, which is a classifier and not a calibrator"
+    ):
         read_calibrator((tmp_path / "tree.json").read_bytes())
 
 

@@ -354,8 +354,8 @@ def test_importing_the_metrics_leaves_those_of_scikit_learn_alone():
 @pytest.mark.parametrize(
     ("y_true", "y_prob", "options", "message"),
     [
-        ([], [], {}, r"y_true must have one label a row, got shape \(0,\)"),
-        ([[0, 1]], [0.5, 0.5], {}, r"y_true must have one label a row, got shape \(1, 2\)"),
+        ([], [], {}, r"y_true must have one label per row, got shape \(0,\)"),
+        ([[0, 1]], [0.5, 0.5], {}, r"y_true must have one label per row, got shape \(1, 2\)"),
         ([0.0, math.nan], [0.5, 0.5], {}, "y_true contains NaN"),
         ([1, 1], [0.5, 0.5], {}, "y_true contains one class only, 1; give all classes as labels"),
         ([1, 1], [0.5, 0.5], {"labels": [1]}, r"labels must name at least two classes, got \[1\]"),

@@ -61,7 +61,7 @@ def test_repeated_and_between_commas_is_the_same(chosen):
     [
         (["--names", "a,a"], "it names a twice; name it once"),
         (["--names", "a", "--names", "a"], "it names a twice; name it once"),
-        (["--names", " ,"], "it names nothing; give names between commas"),
+        (["--names", " ,"], "it is empty; give names separated by commas"),
         (["--names", '"a'], "a quote is not closed"),
     ],
 )

@@ -298,8 +298,8 @@ class TestCalibrationError:
 
 
 REFUSED = [
-    ([], {}, ValueError, r"{name} must have one probability a row, got shape \(0,\)"),
-    ([[0.1, 0.9]], {}, ValueError, r"{name} must have one probability a row, got shape \(1, 2\)"),
+    ([], {}, ValueError, r"{name} must have one probability per row, got shape \(0,\)"),
+    ([[0.1, 0.9]], {}, ValueError, r"{name} must have one probability per row, got shape \(1, 2\)"),
     ([0.5, math.nan], {}, ValueError, "{name} contains nan in row 1"),
     ([0.5, 1.5], {}, ValueError, "{name} contains 1.5 in row 1, which is not a probability; give"),
     ([-0.5, 1], {}, ValueError, "{name} contains -0.5 in row 0"),

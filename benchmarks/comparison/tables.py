@@ -121,12 +121,16 @@ def _there(store: Store, grid: Grid) -> Table:
         average = total / max(1, sum(n for _, n in seconds))
         longest = max((cost for cost, _ in seconds), default=0.0)
         rows.append([name, len(found), complete, sum(map(len, found)), average, longest])
-    header = ["calibrator", "cells", f"with all {n_runs} runs", "folds"]
-    header += ["seconds a fold", "in the slowest cell"]
+    header = ["calibrator", "cells", _whole_runs(n_runs), "folds"]
+    header += ["seconds per fold", "in the slowest cell"]
     n_datasets = len({dataset for dataset, _ in grid.results})
     note = f"{len(grid.results)} cells of {n_datasets} data sets have results. Seconds of a "
     note += "processor: to fit on the training rows and predict the test rows of a fold."
     return Table("What there is", header, rows, note)
+
+
+def _whole_runs(n_runs: int) -> str:
+    return "with a whole run" if n_runs == 1 else f"with all {n_runs} runs"
 
 
 def _wins(grid: Grid, mine: str, measure: str) -> Table:
@@ -140,7 +144,7 @@ def _wins(grid: Grid, mine: str, measure: str) -> Table:
         complete = sum(pair.n_runs == grid.n_runs() for pair in pairs)
         rows.append([other, *counts, share, len(pairs), complete])
     header = ["against", "wins", "draws", "losses", "at least as good", "cells"]
-    header += [f"with all {grid.n_runs()} runs"]
+    header += [_whole_runs(grid.n_runs())]
     note = f"Wins and losses at p = {SIGNIFICANCE} by the corrected resampled t-test; “at least as "
     note += f"good”: the share of the cells in which its mean is not higher. {_PLACES}."
     return Table(f"{mine} against the others, by {_title(measure)}", header, rows, note)

@@ -306,7 +306,7 @@ def _table(kind: str, columns: list[Any], rows: slice) -> Any:
 
 
 def _scores(random: Random, hint: Any, n_classes: int) -> Any:
-    """Scores of any type: one column, one a class, or of two classifiers side by side."""
+    """Scores of any type: one column, one per class, or of two classifiers side by side."""
     n = len(hint)
     width = n_classes * int(random.choice([1, 2], p=[0.85, 0.15]))
     odds = hint[:, np.newaxis] * np.linspace(-1, 1, width) + random.normal(size=(n, width))

@@ -63,7 +63,7 @@ class Calibrator(WithIntervals, StoredEstimator):
     def to_sql(
         self, dialect: str = "duckdb", *, scores: Any = None, attributes: Any = None
     ) -> SqlColumns:
-        """The fitted calibrator as SQL: an expression a class over the columns of a table.
+        """The fitted calibrator as SQL: an expression per class over the columns of a table.
 
         A database then says what `predict_proba` says. The names of columns and the categories
         are quoted, whatever they hold.
@@ -126,7 +126,7 @@ class Calibrator(WithIntervals, StoredEstimator):
         Returns
         -------
         onnx.ModelProto
-            A model that gives `probabilities`, one column a class in the order of `classes_`. It
+            A model that gives `probabilities`, one column per class in the order of `classes_`. It
             takes `scores` (a matrix of as many columns as in training) and the attributes: one
             matrix `X` if all of them are numbers, otherwise one matrix of one column for each,
             under its name (with "_" behind it where that is empty or taken). NaN is a missing
@@ -194,7 +194,7 @@ class Calibrator(WithIntervals, StoredEstimator):
         raise NotImplementedError
 
     def uncalibrated(self, matrix: Floats) -> Floats:
-        """Scores that `read_scores` returned as probabilities, one column a class."""
+        """Scores that `read_scores` returned as probabilities, one column per class."""
         return ScoreKind(len(self.classes_), self.score_type_).uncalibrated(matrix)
 
     def _check_parameters(self) -> None:

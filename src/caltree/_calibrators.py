@@ -85,7 +85,9 @@ def read_calibrator(content: bytes) -> tuple[Calibrator, dict[str, Any]]:
     """Read a calibrator of any class from JSON, which is returned, too; ValueError if malformed."""
     found, stored = _read(content)
     if not isinstance(found, Calibrator):
-        raise ValueError(f"it is a {type(found).__name__}, a classifier that calibrates no scores")
+        raise ValueError(
+            f"it is a {type(found).__name__}, which is a classifier and not a calibrator"
+        )
     return found, stored
 
 
@@ -95,12 +97,12 @@ def _read(content: bytes) -> tuple[StoredEstimator, dict[str, Any]]:
     try:
         stored = storage.parse_json(content)
     except ValueError as error:
-        raise ValueError(f"it is no JSON: {error}") from None
+        raise ValueError(f"it is not JSON: {error}") from None
     found = stored.get("format") if isinstance(stored, dict) else None
     if found is None:
-        raise ValueError("it says no format")
+        raise ValueError("it has no format")
     if not isinstance(found, str) or not found.startswith(storage.format_name("")):
         raise ValueError(f"its format is {reprlib.repr(found)}")
     if found not in _BY_FORMAT:
-        raise ValueError(f"this caltree knows no {found}")
+        raise ValueError(f"this version of caltree does not know {found}")
     return _BY_FORMAT[found].from_dict(stored), stored

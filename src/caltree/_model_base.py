@@ -107,7 +107,7 @@ class AttributeCalibrator(AttributeEstimator, Calibrator):
         Returns
         -------
         ndarray of shape (n, m)
-            One column a class, in the order of `classes_`.
+            One column per class, in the order of `classes_`.
 
         Warns
         -----
@@ -220,7 +220,7 @@ class AttributeCalibrator(AttributeEstimator, Calibrator):
         sample_weight : array-like of shape (n,), optional
             How many rows each row counts for.
         max_segments : int, default=10
-            The most segments of a numeric attribute, apart from missing values.
+            The maximum number of segments of a numeric attribute, apart from missing values.
 
         Returns
         -------
@@ -350,16 +350,16 @@ class TreeCalibrator(TreeEstimator, AttributeCalibrator):
         The table of `selection_` comes first, if there is one: the candidates, the loss of each on
         held-out rows, and its weight in the probabilities.
 
-        Of two classes a node model is one formula: ``logit p = 0.02 + 1.01 logit s``. Here p is the
-        probability of the class that a single column is the score of (`pos_label_`), or else of
-        the second class, and s its score; ``p = s`` changes nothing. A term such as
+        With two classes a node model is one formula: ``logit p = 0.02 + 1.01 logit s``. Here p is
+        the probability of the class of a single column of scores (`pos_label_`), or else of the
+        second class, and s is its score; ``p = s`` changes nothing. A term such as
         ``- 0.12 ln s(1-s)`` bends the line: with a minus, scores near 0 and 1 are raised against
         those between. A margin is m, several classifiers have the scores s1, s2, ..., and
         ``logit mean s`` is the log-odds of their mean.
 
-        Of more classes each has a formula, such as ``ln p[a] = 0.28 + 0.61 ln s[a]``, and all p are
-        divided by their sum; classes that are treated alike share one. A `PublishedCalibrationTree`
-        has ``logit s[a]``.
+        With more classes each has a formula, such as ``ln p[a] = 0.28 + 0.61 ln s[a]``, and all p
+        are divided by their sum; classes that are treated alike share one. A
+        `PublishedCalibrationTree` has ``logit s[a]``.
 
         A leaf also says what scores become there: ``0.2 -> 0.15``. In an averaged tree that is the
         average over all nodes on the way, each with its weight, and the score itself.
@@ -374,7 +374,7 @@ class TreeCalibrator(TreeEstimator, AttributeCalibrator):
         Returns
         -------
         str
-            One line a condition. Where splits on one attribute follow each other and the nodes
+            One line per condition. Where splits on one attribute follow each other and the nodes
             between have no weight, their conditions are merged: ``3 < x <= 5``.
 
         Examples

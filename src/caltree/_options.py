@@ -75,7 +75,7 @@ def _join_names(
     except ValueError as error:
         raise click.BadParameter(str(error), context, option) from None
     if not names:
-        raise click.BadParameter("it names nothing; give names between commas", context, option)
+        raise click.BadParameter("it is empty; give names separated by commas", context, option)
     twice = [name for place, name in enumerate(names) if name in names[:place]]
     if twice:
         raise click.BadParameter(f"it names {twice[0]} twice; name it once", context, option)

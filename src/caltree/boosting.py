@@ -110,10 +110,10 @@ class CalibrationBoosting(AttributeCalibrator):
     had none, it goes with most rows. Categories that are missing go with those that a split does
     not single out.
 
-    Of more than 30 classes, each is in question only for rows with high scores of it: 40 times as
-    many rows as it has. Its trees are grown on these, split on attributes and its own scores, and
-    change nothing for other rows. There are at most 300 rounds and 30,000 trees of a fold, which
-    take larger steps. So time grows less than the number of classes.
+    With more than 30 classes, the trees of a class are grown only on the rows where that class has
+    its highest scores: 40 times as many rows as the class has. They split on attributes and on the
+    scores of the class, and change nothing for other rows. A fold has at most 300 rounds and 30,000
+    trees, which take larger steps. So the time grows more slowly than the number of classes.
 
     Weights count in the curve, in the gains and values of the trees and in all losses. They do not
     count in LightGBM's smallest number of rows of a leaf, nor in its bins, so that a row of weight

@@ -54,12 +54,12 @@ class CalibratedClassifier(CalibratedClassifierBase):
     Parameters
     ----------
     estimator : classifier or list of classifiers
-        What to calibrate. It is given `X` unchanged: whether it takes text, categories or missing
-        values is up to the classifier. One inside a ``FrozenEstimator`` is not fitted again, and
-        all rows are used for calibration; they should not be those it was trained on. Several
-        classifiers are calibrated jointly.
+        What to calibrate. It gets `X` unchanged, so `X` may hold text, categories or missing values
+        if the classifier accepts them. A classifier inside a ``FrozenEstimator`` is not fitted
+        again, and all rows are used for calibration; it must not have been trained on them. Several
+        classifiers are calibrated together.
     calibrator : str or calibrator, default="tree"
-        A calibrator, or short for one with its default parameters: "tree" (`CalibrationTree`),
+        A calibrator, or a name for one with its default parameters: "tree" (`CalibrationTree`),
         "published" (`PublishedCalibrationTree`), "forest" (`CalibrationForest`), "boosting"
         (`CalibrationBoosting`), "ensemble" (`CalibrationEnsemble`), "isotonic"
         (`IsotonicScaling`), "smooth_isotonic" (`SmoothIsotonicScaling`), "regularized_isotonic"
@@ -75,16 +75,17 @@ class CalibratedClassifier(CalibratedClassifierBase):
     ensemble : bool, default=False
         Keep a pair for each fold, the classifier fitted to its training rows and a calibrator
         fitted to its test rows, and average their probabilities, as scikit-learn's
-        ``CalibratedClassifierCV(ensemble=True)`` does. Prediction takes as many times as long, and
-        each calibrator has only the rows of one fold. A row may be tested more than once.
+        ``CalibratedClassifierCV(ensemble=True)`` does. With five folds, prediction takes five times
+        as long, and each calibrator is fitted to a fifth of the rows. A row may be tested more than
+        once.
     response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
         Where the scores come from; "auto" prefers probabilities.
     attributes : list of names or indices, boolean mask, slice or callable, optional
         The columns of `X` that the calibrator sees; all by default. A callable, for instance
         scikit-learn's ``make_column_selector``, is given `X` and returns one of the others.
     combine : {"side_by_side", "average"}, default="side_by_side"
-        The scores of several classifiers: next to each other, so that a node model weighs them, or
-        averaged.
+        How the scores of several classifiers are used: side by side, so that each node model learns
+        a weight for each, or averaged.
     intervals : bool, default=False
         Learn what `predict_interval` needs, too; see `CalibrationTree.fit_intervals`.
     n_jobs : int, optional
@@ -98,11 +99,11 @@ class CalibratedClassifier(CalibratedClassifierBase):
     classes_ : ndarray
         The labels, sorted; the columns of `predict_proba`.
     estimator_ : classifier or list of classifiers
-        Fitted to all rows. Not of an ensemble.
+        The classifiers, fitted to all rows; with ``ensemble=True`` there is none.
     calibrator_ : calibrator
-        Fitted to the out-of-fold scores. Not of an ensemble.
+        The calibrator, fitted to the out-of-fold scores; with ``ensemble=True`` there is none.
     calibrated_classifiers_ : list of CalibratedClassifier
-        The pairs of an ensemble, one a fold. Each is a fitted `CalibratedClassifier` with
+        The pairs of an ensemble, one per fold. Each is a fitted `CalibratedClassifier` with
         an ``estimator_`` and a ``calibrator_``.
     response_methods_ : list of str
         The method that gives the scores of each classifier.
@@ -125,13 +126,13 @@ class CalibratedClassifier(CalibratedClassifierBase):
     Weights count in every step: in the classifier, if it takes them (the last step of a pipeline,
     too), in the calibrator and in its choices. A row of weight 0 is ignored.
 
-    Where groups are given, a calibrator whose `fit` takes groups is given them for its own folds or
-    bootstrap samples. Otherwise, where `cv` is no number, the calibrator's own folds keep together
-    the rows that `cv` tests together, unless the calibrator has a splitter of its own.
+    If groups are given, the calibrator gets them, too, for its own folds or bootstrap samples (if
+    its `fit` takes groups). Otherwise, if `cv` is not a number, the calibrator's own folds keep
+    together the rows that `cv` tests together, unless the calibrator has a splitter of its own.
 
-    A class that no training row of a fold has gets the probability 0 there (or the lowest of the
-    margins). A class that no calibration row has keeps the classifier's probability, 0 of
-    margins.
+    If the training rows of a fold lack a class, it gets the probability 0 in that fold (or the
+    lowest margin). If the calibration rows lack a class, it keeps the classifier's probability (0
+    if the scores are margins).
 
     A classifier cannot be stored as JSON: pickle the model, or store the calibrator alone by
     ``model.calibrator_.save(path)``, and give the scores of the classifier to what `caltree.load`
@@ -295,7 +296,7 @@ class CalibratedClassifier(CalibratedClassifierBase):
         Returns
         -------
         ndarray of shape (n, m)
-            One column a class, in the order of `classes_`.
+            One column per class, in the order of `classes_`.
         """
         check_is_fitted(self)
         pairs = getattr(self, "calibrated_classifiers_", None)

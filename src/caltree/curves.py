@@ -150,9 +150,9 @@ class BetaScaling(CurveScaling):
         strongly, and slopes over another class's scores as many times as there are others.
         Margins have no temperature: their slopes are held at 0, times this alone.
     score_type : {"auto", "probability", "logit", "margin"}, default="auto"
-        Of probabilities the logarithms are taken; logits become probabilities, and margins enter as
-        they are. "auto" treats scores as probabilities if all of them lie in [0, 1] and those of a
-        row sum to 1, and as margins if many do not. Unclear cases are refused.
+        Probabilities are turned into logarithms, logits into probabilities first, and margins are
+        used unchanged. "auto" treats scores as probabilities if all of them lie in [0, 1] and those
+        of a row sum to 1, and as margins if many do not. Unclear cases are refused.
     pos_label : label, optional
         The class of a single column of scores. By default it is the class after which the column is
         named, such as ``p_yes``, or else ``classes_[1]``.
@@ -164,9 +164,9 @@ class BetaScaling(CurveScaling):
     classes_ : ndarray
         The labels, sorted; the columns of `predict_proba`.
     intercepts_ : ndarray of shape (1,) or (m,)
-        One for two classes, that of the log-odds of the second; otherwise one a class.
+        One for two classes, that of the log-odds of the second; otherwise one per class.
     slopes_ : ndarray of shape (1, 2), (m, m) or (m, 1)
-        With two classes, over the log-odds of s and over ln s(1 - s). With more, a row a class,
+        With two classes, over the log-odds of s and over ln s(1 - s). With more, a row per class,
         over the logarithms of the probabilities of all classes; of more than 30 classes over that
         of the class itself alone.
     parameters_ : ndarray
@@ -255,7 +255,7 @@ class BetaScaling(CurveScaling):
         for name, shape in shapes.items():
             numbers = read_numbers(state, name, np.float64, len(shape))
             if numbers.shape != shape or np.abs(numbers).max() > LARGEST_COEFFICIENT:
-                raise ValueError(f"{name} of a stored calibrator do not go with its classes")
+                raise ValueError(f"{name} of a stored calibrator do not match its classes")
             setattr(self, f"{name}_", numbers)
 
 

@@ -102,8 +102,8 @@ class CalibrationForest(AttributeCalibrator):
         and what was chosen. None if no row was out of bag.
     feature_importances_ : ndarray
         The share of every attribute in what splits on attributes gained, in squared error and on
-        the rows that a tree had not seen: which of them explain the miscalibration. All 0 if the
-        scores are left uncalibrated.
+        the rows that a tree had not seen. They say which attributes explain the miscalibration. All
+        0 if the scores are left uncalibrated.
     model_ : FittedModel
         The fitted trees as plain arrays.
     fingerprint_ : Fingerprint

@@ -47,20 +47,20 @@ class LogisticModelTree(ClassifierMixin, PublishedMethod, TreeEstimator, StoredE
         LogitBoost iterations of a node model, beyond its parent's. "cv" chooses the number with the
         lowest cross-validated error at the root; if that is none, every node chooses.
     max_boosting_iterations : int, default=200
-        The most iterations that "cv" tries.
+        The maximum number of iterations that "cv" tries.
     scoring : {"accuracy", "rmse"}, default="accuracy"
         The error by which iterations and pruning are chosen: rows that are classified wrongly, as
         published, or the RMSE of the probabilities.
     min_samples_split : int, default=16
         A node with fewer rows is not split.
     min_samples_leaf : int, default=2
-        The fewest rows of a branch. Larger nodes demand more: a tenth of the node's rows divided
-        by the number of classes, up to 25.
+        The minimum number of rows in a branch. It is higher in larger nodes: a tenth of the node's
+        rows divided by the number of classes, up to 25.
     max_depth : int, optional
-        The most splits on a way from the root to a leaf; no limit by default.
+        The maximum number of splits on a path from the root to a leaf; no limit by default.
     cv : int, splitter or iterable of (train, test), default=5
-        The folds of every cross-validation. A number deals the rows out by class, without
-        shuffling unless `random_state` is given.
+        The folds of every cross-validation. A number makes stratified folds, without shuffling
+        unless `random_state` is given.
     ccp_alpha : "cv", float or None, default="cv"
         Cost-complexity pruning: strength chosen by cross-validation, a fixed strength (the gain in
         mean error by which a leaf is kept), or None for the tree as it was grown.
@@ -70,11 +70,11 @@ class LogisticModelTree(ClassifierMixin, PublishedMethod, TreeEstimator, StoredE
     drop_identifiers : bool, default=True
         Leave out attributes that look like identifiers, with a warning.
     random_state : int, RandomState instance or None, default=None
-        Shuffles the rows before they are dealt into folds. None does not shuffle.
+        Shuffles the rows before they are divided into folds. None does not shuffle.
     n_jobs : int, optional
         Threads to use for the folds; the result does not depend on it.
     verbose : int, default=0
-        1 prints one line a stage of `fit`, with the time it took.
+        1 prints one line per stage of `fit`, with the time it took.
 
     Attributes
     ----------
@@ -222,7 +222,7 @@ class LogisticModelTree(ClassifierMixin, PublishedMethod, TreeEstimator, StoredE
         Returns
         -------
         ndarray of shape (n, m)
-            One column a class, in the order of `classes_`.
+            One column per class, in the order of `classes_`.
 
         Warns
         -----
@@ -250,7 +250,7 @@ class LogisticModelTree(ClassifierMixin, PublishedMethod, TreeEstimator, StoredE
         Returns
         -------
         ndarray of shape (n, m)
-            One column a class, in the order of `classes_`.
+            One column per class, in the order of `classes_`.
         """
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.predict_proba(X)))
@@ -274,7 +274,7 @@ class LogisticModelTree(ClassifierMixin, PublishedMethod, TreeEstimator, StoredE
     def to_text(self, *, max_depth: int | None = None, decimals: int = 2) -> str:
         """The tree in words: its conditions, and the logistic models of its leaves.
 
-        Of two classes a node model is one formula, the log-odds of the second class:
+        With two classes a node model is one formula, the log-odds of the second class:
         ``logit p = 0.02 + 1.01 age - 0.3 [colour = red]``. Of more classes each has one, such as
         ``ln p[a] = 0.28 + 0.61 age``, and all p are divided by their sum.
 
@@ -288,7 +288,7 @@ class LogisticModelTree(ClassifierMixin, PublishedMethod, TreeEstimator, StoredE
         Returns
         -------
         str
-            One line a condition, and one a formula.
+            One line per condition, and one a formula.
         """
         return self._tree_text(max_depth, decimals)
 

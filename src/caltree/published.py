@@ -26,27 +26,27 @@ class PublishedCalibrationTree(PublishedMethod, TreeCalibrator):
         LogitBoost iterations of a node model, beyond its parent's. "cv" chooses the number that
         has the lowest cross-validated RMSE at the root; if that is none, every node chooses.
     max_boosting_iterations : int, default=200
-        The most iterations that "cv" tries.
+        The maximum number of iterations that "cv" tries.
     constant_scores : {"ignore", "frequencies"}, default="ignore"
         Where no score varies within a node, keep the parent's model, as published, or answer the
         node's class frequencies (with Laplace's correction).
     min_samples_split : int, default=16
         A node with fewer rows is not split.
     min_samples_leaf : int, default=2
-        The fewest rows of a branch. Larger nodes demand more: a tenth of the node's rows divided
-        by the number of classes, up to 25.
+        The minimum number of rows in a branch. It is higher in larger nodes: a tenth of the node's
+        rows divided by the number of classes, up to 25.
     max_depth : int, optional
-        The most splits on a way from the root to a leaf; no limit by default.
+        The maximum number of splits on a path from the root to a leaf; no limit by default.
     cv : int, splitter or iterable of (train, test), default=5
-        The folds of every cross-validation. A number deals the rows out by class, without
-        shuffling unless `random_state` is given, and whole groups if `fit` is given groups.
+        The folds of every cross-validation. A number makes stratified folds, without shuffling
+        unless `random_state` is given. If `fit` gets groups, they stay together.
     ccp_alpha : "cv", float or None, default="cv"
         Cost-complexity pruning: strength chosen by cross-validated RMSE, a fixed strength (the
         gain in mean squared error by which a leaf is kept), or None for the tree as it was grown.
     score_type : {"auto", "probability", "logit", "margin"}, default="auto"
-        Probabilities are turned into log-odds, logits and margins enter as they are. "auto" takes
-        scores for probabilities if they all lie in [0, 1] and those of a row sum to 1, for margins
-        if many do not, and refuses what could be either.
+        Probabilities are turned into log-odds; logits and margins are used unchanged. "auto" treats
+        scores as probabilities if all of them lie in [0, 1] and those of a row sum to 1, and as
+        margins if many do not. Unclear cases are refused.
     pos_label : label, optional
         The class that a single column of scores is the score of. By default it is the class that
         the column is named after, such as ``p_yes``, or else ``classes_[1]``.
@@ -54,11 +54,11 @@ class PublishedCalibrationTree(PublishedMethod, TreeCalibrator):
         Columns to treat as categorical whatever their type. Columns of strings, booleans and
         categories always are.
     random_state : int, RandomState instance or None, default=None
-        Shuffles the rows before they are dealt into folds. None does not shuffle.
+        Shuffles the rows before they are divided into folds. None does not shuffle.
     n_jobs : int, optional
         Threads to use for the folds; the result does not depend on it.
     verbose : int, default=0
-        1 prints one line a stage of `fit`, with the time it took; the result does not depend on
+        1 prints one line per stage of `fit`, with the time it took; the result does not depend on
         it.
 
     Attributes
@@ -74,7 +74,7 @@ class PublishedCalibrationTree(PublishedMethod, TreeCalibrator):
     n_scores_ : int
         The number of columns of the scores.
     pos_label_ : label or None
-        The class that a single column of scores was taken for; None of several columns.
+        The class of a single column of scores; None if there are several columns.
     boosting_iterations_ : int
         The number of iterations used; 0 if every node chose for itself.
     boosting_rmse_ : ndarray or None
@@ -105,9 +105,9 @@ class PublishedCalibrationTree(PublishedMethod, TreeCalibrator):
     Notes
     -----
     A probability of exactly 0 or 1 counts as 0.00001 or 0.99999; smaller and larger ones stay as
-    they are. Both columns of two classes enter the node models. Missing values count as the mean
-    or the most frequent category of the training rows. Where every node chooses its own number of
-    iterations, it does so on folds of its rows, whatever groups they are of.
+    they are. With two classes, node models use both columns of scores. Missing values count as the
+    mean or the most frequent category of the training rows. Where every node chooses its own number
+    of iterations, it does so on folds of its rows, without regard to groups.
 
     Examples
     --------

@@ -41,13 +41,13 @@ class RegularizedIsotonicScaling(IsotonicScaling):
         The labels, sorted; the columns of `predict_proba`.
     thresholds_, values_ : list of ndarray
         Corners of the functions, mean scores and probabilities: one function, that of the second
-        class, for two classes; otherwise one a class.
+        class, for two classes; otherwise one per class.
     score_type_ : str
         The type of the scores.
     n_scores_ : int
         The number of columns of the scores.
     pos_label_ : label or None
-        The class that a single column of scores was taken for; None of several columns.
+        The class of a single column of scores; None if there are several columns.
     fingerprint_ : Fingerprint
         Hashes of a few training rows, by which a report recognizes them.
     made_ : Made

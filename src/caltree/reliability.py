@@ -248,7 +248,7 @@ def check_probabilities(name: str, values: Any) -> Floats:
         raise TypeError(f"{name} must be numbers, one per row") from None
     if probabilities.ndim != 1 or len(probabilities) == 0:
         raise ValueError(
-            f"{name} must have one probability a row, got shape {probabilities.shape}; "
+            f"{name} must have one probability per row, got shape {probabilities.shape}; "
             "give one column with at least one row"
         )
     valid = (probabilities >= 0.0) & (probabilities <= 1.0)

@@ -51,7 +51,7 @@ class PlattScaling(GlobalCalibrator):
     classes_ : ndarray
         The labels, sorted; the columns of `predict_proba`.
     slopes_, intercepts_ : ndarray of shape (1,) or (m,)
-        The sigmoids: one, that of the second class, for two classes; otherwise one a class.
+        The sigmoids: one, that of the second class, for two classes; otherwise one per class.
     score_type_ : str
         The type of the scores.
     n_scores_ : int
@@ -111,7 +111,7 @@ class PlattScaling(GlobalCalibrator):
         for name in ("slopes", "intercepts"):
             numbers = read_numbers(state, name, np.float64, 1)
             if len(numbers) != self._n_columns() or np.abs(numbers).max() > LARGEST_COEFFICIENT:
-                raise ValueError(f"{name} of a stored calibrator do not go with its classes")
+                raise ValueError(f"{name} of a stored calibrator do not match its classes")
             setattr(self, f"{name}_", numbers)
 
 
@@ -143,7 +143,7 @@ class IsotonicScaling(GlobalCalibrator):
         The labels, sorted; the columns of `predict_proba`.
     thresholds_, values_ : list of ndarray
         Corners of the functions, scores and probabilities: one, that of the second class, for two
-        classes; otherwise one a class.
+        classes; otherwise one per class.
     score_type_ : str
         The type of the scores.
     n_scores_ : int
@@ -211,7 +211,7 @@ class IsotonicScaling(GlobalCalibrator):
         for name in names:
             columns = state[name]
             if not isinstance(columns, list) or len(columns) != self._n_columns():
-                raise ValueError(f"{name} of a stored calibrator do not go with its classes")
+                raise ValueError(f"{name} of a stored calibrator do not match its classes")
             arrays = [read_numbers({name: c}, name, np.float64, 1) for c in columns]
             setattr(self, f"{name}_", arrays)
         if not all(map(_rise_together, self.thresholds_, self.values_)):
@@ -245,13 +245,13 @@ class SmoothIsotonicScaling(IsotonicScaling):
         The labels, sorted; the columns of `predict_proba`.
     thresholds_, values_ : list of ndarray
         Points of the functions, scores and probabilities: one function, that of the second class,
-        for two classes; otherwise one a class.
+        for two classes; otherwise one per class.
     score_type_ : str
         The type of the scores.
     n_scores_ : int
         The number of columns of the scores.
     pos_label_ : label or None
-        The class that a single column of scores was taken for; None of several columns.
+        The class of a single column of scores; None if there are several columns.
     fingerprint_ : Fingerprint
         Hashes of a few training rows, by which a report recognizes them.
     made_ : Made

@@ -156,14 +156,14 @@ class CalibrationTree(TreeCalibrator):
     -----
     A category that was not seen in training goes where the most frequent one goes. A missing
     value goes the way that was best for the missing values in training; where a node had none, it
-    goes with most of its rows. Categories are put into two groups, by the correction they ask for
-    or, if they are many, in the order of their codes (of strings, alphabetical), and the more they
+    goes with most of its rows. Categories are put into two groups: by the correction that each of
+    them needs or, if there are many, in their order (alphabetical, for strings). The more there
     are, the more a split on them must gain. A split that would change probabilities by less than
     0.002 is not made.
 
-    Of two classes, node models are those of beta calibration: a slope for ln s and another for
-    ln (1 - s) of the score s, held together. Of more classes, the log-odds of each class sees the
-    logarithms of the scores of all, up to 30.
+    With two classes, node models are those of beta calibration: a slope for ln s and another for
+    ln(1 - s) of the score s, held close to each other. With more classes, the log-odds of each
+    class use the logarithms of the scores of all classes, up to 30.
 
     A row of weight 2 counts as two rows and a row of weight 0 is ignored, in splits, node models,
     errors and pruning.

@@ -127,6 +127,14 @@ def test_several_classes():
     assert "2: x0 > 1.5" in str(found)
 
 
+@pytest.mark.parametrize("n_groups", [1, 4])
+def test_too_few_groups_of_rows_are_refused(n_groups):
+    table, labels, scores, _ = make_rows(200)
+    message = rf"groups has {n_groups} groups?, but an audit needs at least 5, since it holds out"
+    with pytest.raises(ValueError, match=message):
+        audit(table, labels, scores, groups=np.arange(200) % n_groups)
+
+
 def test_groups_of_rows_stay_together():
     table, labels, scores, _ = make_rows(1500, shift=1.5)
     found = audit(table, labels, scores, groups=np.arange(1500) // 3, by="school")
@@ -197,7 +205,7 @@ def test_arguments_that_are_refused(given, message):
 
 def test_margins_few_rows_and_several_classifiers_are_refused():
     table, labels, scores, _ = make_rows(200)
-    with pytest.raises(ValueError, match="margins, which claim no probabilities"):
+    with pytest.raises(ValueError, match="margins, not probabilities"):
         audit(table, labels, 10 * scores - 5, score_type="margin")
     with pytest.raises(ValueError, match="needs at least 50"):
         audit(table[:40], labels[:40], scores[:40])

@@ -89,7 +89,7 @@ BAD_PARAMS = [
     ("attributes", [[], [False] * 3], r"attributes chooses no column; .*use PlattScaling\(\)"),
     ("attributes", [["d"], lambda table: ["d"]], "attributes names 'd', which is not a column"),
     ("attributes", [[3], [-1]], "attributes has the index .* X has 3 columns; use 0 to 2"),
-    ("attributes", [[True]], "attributes is a mask of length 1, .*one boolean a column"),
+    ("attributes", [[True]], "attributes is a mask of length 1, .*one boolean per column"),
     ("attributes", ["a", 1], r"attributes must be a list; use \["),
     ("attributes", [[None], [1.5]], "attributes must hold column names, indices or"),
 ]
@@ -115,7 +115,7 @@ BAD_DATA = {
     "y is short": ({"y": Y[1:]}, "y has 59 labels, but X has 60 rows"),
     "y has several outputs": (
         {"y": np.column_stack([Y, Y])},
-        r"y must have one label a row, got .*2\)",
+        r"y must have one label per row, got .*2\)",
     ),
     "y has one class": ({"y": [1] * 60}, "y contains one class only, 1; give rows of"),
     "y is measured": ({"y": Y / 2}, "y contains 0.5 .*; turn measurements into classes first"),
@@ -184,7 +184,9 @@ def test_two_classes_are_one_pair():
 
 def test_a_kernel_cannot_leave_rows_out():
     model = CalibratedClassifier(SVC(kernel="precomputed"))
-    with pytest.raises(ValueError, match=r"sample_weight is 0 in some rows.* of SVC .*; drop"):
+    with pytest.raises(
+        ValueError, match=r"sample_weight is 0 in some rows.* the kernel of SVC; drop"
+    ):
         model.fit(X @ X.T, Y, sample_weight=(ROWS > 3).astype(float))
 
 

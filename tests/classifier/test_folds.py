@@ -133,7 +133,7 @@ def test_a_splitter_of_the_calibrator_is_left_alone():
     model = CalibratedClassifier(GaussianNB(), CalibrationTree(cv=own), cv=GroupKFold(4))
     with (
         pytest.warns(UserWarning, match="groups parameter is ignored by StratifiedKFold"),
-        pytest.warns(UserWarning, match="cv tears groups apart: fold 0 has rows of group"),
+        pytest.warns(UserWarning, match="cv divides groups: fold 0 has rows of group"),
     ):
         assert isinstance(model.fit(X, Y, groups=GROUPS).calibrator_.cv, StratifiedKFold)
     assert CalibratedClassifier(GaussianNB(), CalibrationTree(cv=3)).fit(X, Y).calibrator_.cv == 3

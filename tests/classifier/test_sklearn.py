@@ -24,6 +24,7 @@ SHUFFLED = StratifiedKFold(3, shuffle=True, random_state=0)
 PROBABILITIES = [GaussianNB(), RandomForestClassifier(5, random_state=0)]
 # scikit-learn prefers margins; where a classifier has both, ours must be told.
 MARGINS = [LinearSVC(tol=1e-8, random_state=0), SVC(), LogisticRegression()]
+METHODS = CalibratedClassifierCV._parameter_constraints["method"][0].options
 
 
 def named(value):
@@ -31,6 +32,8 @@ def named(value):
 
 
 def both(estimator, calibrator, method, data, *, cv=5, weighted=False, ensemble=False):
+    if method not in METHODS:
+        pytest.skip(f"this version of scikit-learn has no method {method!r}")
     X, y = data
     weights = WEIGHTS[: len(y)] if weighted else None
     scores = "decision_function" if hasattr(estimator, "decision_function") else "predict_proba"

@@ -39,10 +39,11 @@ def test_without_a_command_there_is_help(run):
 HEADER = "channel,age,member,zip,p_yes"
 MODELS = {
     "": "it is empty; make it with caltree fit",
-    "hello": "it is no JSON: Expecting value: line 1 column 1 (char 0); make it with caltree fit",
-    "[1]": "it says no format; make it with caltree fit",
+    "hello": "it is not JSON: Expecting value: line 1 column 1 (char 0); make it with caltree fit",
+    "[1]": "it has no format; make it with caltree fit",
     '{"format": "other"}': "its format is 'other'; make it with caltree fit",
-    '{"format": "caltree.Tea"}': "this caltree knows no caltree.Tea; make it with caltree fit",
+    '{"format": "caltree.Tea"}': "this version of caltree does not know "
+    "caltree.Tea; make it with caltree fit",
     '{"format": "caltree.PlattScaling", "version": 9}': "this calibrator was stored in version 9 "
     "of the format and only version 2 is known here; use the caltree that stored it or a newer one",
 }
@@ -74,7 +75,7 @@ def test_malformed_columns_are_refused(complaint, stored_model, columns, tmp_pat
         (".", "cannot read .: Is a directory; give a file"),
         ("new.doc", "cannot tell the format of new.doc: its name should end in .csv, .tsv, .parq"),
         ("empty.csv", "cannot read empty.csv: it is empty; there should be a line with the names"),
-        ("empty.jsonl", "cannot read empty.jsonl: it is empty; there should be a JSON object a l"),
+        ("empty.jsonl", "cannot read empty.jsonl: it is empty; there should be one JSON object p"),
         ("empty.parquet", "cannot read empty.parquet: Parquet file size is 0 bytes; if it is not "),
         ("cut.parquet", "cannot read cut.parquet: "),
         ("cut.arrow", "cannot read cut.arrow: "),
@@ -84,8 +85,8 @@ def test_malformed_columns_are_refused(complaint, stored_model, columns, tmp_pat
         ("ragged.csv", "cannot read ragged.csv: row 2 has 4 fields, but there are 5 columns; corr"),
         ("twice.csv", "twice.csv has several columns named a; rename them"),
         ("other.csv", "other.csv lacks the columns p_yes, channel, age, member, zip; it has a, b"),
-        ("bad.jsonl", "cannot read bad.jsonl: line 2 is no JSON (Expecting value: line 1 column"),
-        ("list.jsonl", "cannot read list.jsonl: line 1 is no JSON object"),
+        ("bad.jsonl", "cannot read bad.jsonl: line 2 is not JSON (Expecting value: line 1 column"),
+        ("list.jsonl", "cannot read list.jsonl: line 1 is not a JSON object"),
         ("mixed.jsonl", "cannot read mixed.jsonl: 'a' holds values of several types (int, str) be"),
         ("new.parquet.gz", "new.parquet.gz cannot be parquet and compressed as a whole; decompr"),
     ],

@@ -134,7 +134,8 @@ def test_held_out_rows_judge_but_do_not_teach(run, visits):
     assert "calibration error" in result.stderr
 
 
-def test_scores_of_three_classes_are_put_in_order(run, complaint):
+def test_scores_of_three_classes_are_put_in_order(run, complaint, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
     rng = np.random.default_rng(0)
     scores = rng.dirichlet([1, 1, 1], 300)
     frame = pd.DataFrame(scores, columns=["p_a", "p_b", "p_c"])
@@ -244,9 +245,9 @@ def test_wrong_rows_are_named(complaint, visits, frame, options, message, tmp_pa
     ("options", "message"),
     [
         (["--calibrator", "platt", "--scoring", "rmse"], "--calibrator platt has no --scoring"),
-        (["--holdout", "0", "--report", "r.html"], "--report is about rows held out; give"),
+        (["--holdout", "0", "--report", "r.html"], "--report needs held-out rows; give"),
         (["--report", "r.txt"], "the name of a report must end in .html, got r.txt"),
-        (["--scores", ","], "Invalid value for '--scores': it names nothing; give names between"),
+        (["--scores", ","], "Invalid value for '--scores': it is empty; give names separated"),
         (["--calibrator", "best"], "Invalid value for '--calibrator': 'best' is not one of"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -334,6 +335,19 @@ def test_whole_groups_are_held_out(run, visits):
     assert caltree.load("m.json").made_.n_rows == 1200
 
 
+def test_groups_held_out_are_those_of_the_report(run, visits):
+    write(repeated(visits), "scored.csv")
+    options = ["--label", "y", "--scores", "p_yes", "--groups", "customer", "--report", "r.html"]
+    given = ["fit", "scored.csv", "--calibrator", "platt", *options]
+    result = run(*given, "--out", "m.json", "--holdout", "0.2")
+    assert result.exit_code == 0, result.output
+    assert "each of which counts as one observation" in Path("r.html").read_text(encoding="utf-8")
+    result = run(*given, "--out", "n.json", "--holdout", "0.001")
+    assert result.exit_code == 1
+    assert "holds out 1 group, but a report needs at least 5" in result.stderr
+    assert not Path("n.json").exists()
+
+
 def test_groups_that_cannot_be_used(complaint, visits, tmp_path):
     frame = visits.assign(customer=np.arange(len(visits)) % 4)
     write(frame, tmp_path / "few.csv")
@@ -345,7 +359,7 @@ def test_groups_that_cannot_be_used(complaint, visits, tmp_path):
     assert line.startswith("gap.csv: the column 'customer' holds no group in row 8; drop the rows")
     assert "lacks the column client" in complaint("fit", "few.csv", *given, "client")
     line = complaint("fit", "few.csv", *given, "customer", "--calibrator", "platt", code=2)
-    assert "--calibrator platt has no folds, so that --groups would change nothing" in line
+    assert "--calibrator platt has no folds, so --groups would change nothing" in line
     line = complaint("fit", "few.csv", *given, "customer", "--attributes", "age,customer")
     assert (
         "--attributes names customer, which is the label, a score, the weight, the groups" in line

@@ -139,7 +139,7 @@ def test_other_delimiters_can_be_had(run, complaint, delimiter, word, tmp_path):
     line = complaint("fit", "s.csv", "--out", "m.json")
     shown = "tab" if delimiter == "\t" else f"'{delimiter}'"
     assert line == (
-        "cannot read s.csv: its first line has 2 name(s) if ',' stands between them, and 7 if "
+        "cannot read s.csv: its first line has 2 name(s) if ',' separates them, and 7 if "
         f"{shown} does; use --delimiter {shown}, or ',' if that is right"
     )
     write_with(table, tmp_path / "comma.csv", ",")

@@ -191,7 +191,7 @@ def test_a_report_needs_rows_that_count(run, tmp_path):
     nothing = write(visits.assign(w=0.0), tmp_path / "nothing.parquet")
     result = run("report", "model.json", str(nothing), "--out", "page.html")
     assert result.exit_code == 1
-    assert "the weights of all rows are 0" in result.stderr
+    assert "all rows have weight 0" in result.stderr
 
 
 def test_the_help_says_what_is_large():

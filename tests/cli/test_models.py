@@ -173,9 +173,9 @@ def test_fit_reports_on_the_rows_held_out(run, visits):
 def test_a_report_is_given_the_calibrator_and_the_rows(run, held_out, monkeypatch, kind):
     given = {}
 
-    def report(calibrator, parts, title, by, further):
+    def report(calibrator, parts, title, by, further, groups):
         [(X, y, scores, w)] = parts
-        assert (by, further()) == ([], None)
+        assert (by, further(), groups()) == ([], None, None)
         given.update(calibrator=calibrator, X=X, y=y, scores=scores, w=w, title=title)
         return SimpleNamespace(
             save=lambda path: Path(path).write_text("page"),
@@ -211,6 +211,21 @@ def test_a_report_by_columns_and_as_json(run, held_out, kind):
     assert "about 100% of these rows" in result.stderr
     result = run("report", "m.json", "zones.csv", "--by", "zones", "--json")
     assert result.exit_code == 1 and "zones" in result.stderr
+
+
+def test_rows_of_a_report_that_belong_together_count_as_one_observation(run, held_out):
+    customers = np.arange(400) // 4
+    write(held_out.assign(customer=customers, zone=customers % 3), "customers.csv")
+    assert run("fit", "held_out.csv", "--calibrator", "platt", "--out", "m.json").exit_code == 0
+    given = ("report", "m.json", "customers.csv", "--json", "--weight", "w", "--groups")
+    result = run(*given, "customer")
+    assert result.exit_code == 0, result.stderr
+    kept = customers[held_out["w"] > 0]
+    assert json.loads(result.stdout)["groups_of_rows"] == len(np.unique(kept))
+    result = run(*given, "zone")
+    assert result.exit_code == 1
+    assert "groups has 3 groups, but a report needs at least 5" in result.stderr
+    assert run(*given, "nobody").exit_code == 1
 
 
 @pytest.mark.usefixtures("held_out")

@@ -152,7 +152,7 @@ def test_columns_that_differ_between_partitions(client):
 
 def test_weights_that_were_meant_as_shares(client):
     weights = np.full(100, 0.01)
-    with pytest.warns(UserWarning, match="sample_weight sums to 1. A weight says how many rows"):
+    with pytest.warns(UserWarning, match="sample_weight sums to 1. A weight is a number of rows"):
         CalibrationTree(**QUICK).fit(**rows(sample_weight=weights))
     with pytest.raises(ValueError, match=r"sample_weight sums to inf, .* rescale"):
         CalibrationTree(**QUICK).fit(**rows(sample_weight=np.full(100, 2.5e306)))

@@ -3,6 +3,7 @@
 import datetime
 import math
 import struct
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
@@ -230,17 +231,23 @@ def test_values_next_to_a_threshold(database):
         np.testing.assert_allclose(answers(database, tree)[near], expected, rtol=0, atol=1e-12)
 
 
+def run_in_sqlite(query):
+    database = Sqlite()
+    with closing(database.connection):
+        return database.run(query)
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_sqlite_reads_exact_numbers(value):
-    (found,) = Sqlite().run(f"SELECT {DIALECTS['sqlite'].exact(value)}")[0]
+    ((found,),) = run_in_sqlite(f"SELECT {DIALECTS['sqlite'].exact(value)}")
     assert struct.pack("d", found) == struct.pack("d", value) or found == value == 0.0
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=20))
 def test_sqlite_reads_texts(text):
-    assert Sqlite().run(f"SELECT {DIALECTS['sqlite'].string(text)}") == [(text,)]
+    assert run_in_sqlite(f"SELECT {DIALECTS['sqlite'].string(text)}") == [(text,)]
 
 
 @settings(max_examples=100, deadline=None)

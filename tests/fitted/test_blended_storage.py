@@ -60,7 +60,7 @@ MALFORMED = [
     (("model", "forest", "tree_weight", 0), -1.0, "must be from 0 to 1"),
     (("model", "boosted", "offset"), True, "has offset False in forest, but True in boosted"),
     (("model", "boosted", "n_scores"), 1, "cuts of a stored model must be"),
-    (("model", "boosted", "curve_weight"), 0.99, "no more than 1 together|nor more than 1"),
+    (("model", "boosted", "curve_weight"), 0.99, "nor sum to more than 1"),
     (("selection", "candidates", 0, "weight"), 1.0, "sum to 1"),
     (("classes",), [0, 1, 2], "classes"),
 ]
@@ -77,7 +77,7 @@ def test_both_together_weigh_no_more_than_1(stored):
     model = stored["model"]
     weights = {"curve_weight": 0.95, "boosted_weight": 0.0}
     boosted = {**model["boosted"], **weights}
-    with pytest.raises(ValueError, match="must weigh no more than 1 together"):
+    with pytest.raises(ValueError, match="must sum to at most 1"):
         CalibrationEnsemble.from_dict({**stored, "model": {**model, "boosted": boosted}})
 
 

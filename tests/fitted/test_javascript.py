@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from caltree import (
     TemperatureScaling,
 )
 
+from ..support.boosting_cases import few_rounds
 from ..support.markdown import assert_prints_what_is_shown, blocks
 from ..support.marks import new_values
 from ..support.trees import boosted_tree, make_frame, make_rows
@@ -66,12 +68,19 @@ def plain_rows(X):
     return objects.to_dict("records") if frame is X else objects.to_numpy().tolist()
 
 
-def assert_same(node, calibrator, X, scores):
-    expected = calibrator.predict_proba(X, scores)
-    given = np.reshape(scores, (len(expected), -1)).tolist()
-    [found] = said_by_javascript(node, (calibrator.to_dict(), plain_rows(X), given))
-    assert np.abs(found - expected).max() <= 1e-12
-    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=0, atol=1e-12)
+def assert_same(node, *cases):
+    """Compare the probabilities of each case, of one run: a calibrator, rows and scores."""
+    expected = [calibrator.predict_proba(X, scores) for calibrator, X, scores in cases]
+    found = said_by_javascript(
+        node,
+        *(
+            (calibrator.to_dict(), plain_rows(X), np.reshape(scores, (len(X), -1)).tolist())
+            for calibrator, X, scores in cases
+        ),
+    )
+    for said, wanted in zip(found, expected, strict=True):
+        assert np.abs(said - wanted).max() <= 1e-12
+        np.testing.assert_allclose(said.sum(axis=1), 1.0, rtol=0, atol=1e-12)
 
 
 def extreme_scores(scores, rng):
@@ -118,23 +127,31 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("n_classes", [2, 10])
 @pytest.mark.parametrize("kind", KINDS)
-def test_tables_of_every_kind(node, kind, n_classes):
+def test_tables_of_every_kind(node, kind):
     frame, *_ = make_frame(600)
-    _, y, scores = make_rows(600, n_classes=n_classes)
-    calibrator = KINDS[kind]().fit(frame, y, scores)
-    rng = np.random.default_rng(1)
-    given = extreme_scores(rng.dirichlet(np.ones(n_classes), N_ROWS), rng)
-    assert_same(node, calibrator, new_rows(frame, 2), given)
+    cases = []
+    for n_classes in (2, 10):
+        _, y, scores = make_rows(600, n_classes=n_classes)
+        with few_rounds(8):
+            calibrator = KINDS[kind]().fit(frame, y, scores)
+        rng = np.random.default_rng(1)
+        given = extreme_scores(rng.dirichlet(np.ones(n_classes), N_ROWS), rng)
+        cases.append((calibrator, new_rows(frame, 2), given))
+    assert_same(node, *cases)
 
 
-@pytest.mark.parametrize("score_type", ["probability", "logit", "margin"])
-@pytest.mark.parametrize("n_columns", [1, 2, 4, 3, 6])
 @pytest.mark.parametrize(
     "kind", ["default", "published", "forest", "boosting", "ensemble", "temperature", "beta"]
 )
-def test_scores_of_every_kind(node, kind, n_columns, score_type):
+def test_scores_of_every_kind(node, kind):
+    types, columns = ["probability", "logit", "margin"], [1, 2, 4, 3, 6]
+    with few_rounds():
+        assert_same(node, *(case_of_scores(kind, *each) for each in product(columns, types)))
+
+
+def case_of_scores(kind, n_columns, score_type):
+    """A calibrator of some columns of scores, and rows whose scores are moderate and extreme."""
     n_classes = 3 if n_columns % 3 == 0 else 2
     X, y, first = make_rows(300, n_classes=n_classes)
     rng = np.random.default_rng(0)
@@ -147,7 +164,7 @@ def test_scores_of_every_kind(node, kind, n_columns, score_type):
     if score_type == "probability":
         columns, new = (_probabilities(each, n_classes) for each in (columns, new))
     calibrator = KINDS[kind]().set_params(score_type=score_type).fit(X, y, columns)
-    assert_same(node, calibrator, table, new)
+    return calibrator, table, new
 
 
 def _probabilities(columns, n_classes):
@@ -160,11 +177,14 @@ def _probabilities(columns, n_classes):
 def test_a_score_of_the_first_class(node):
     X, y, scores = make_rows(600)
     first = scores[:, :1]
-    for kind in (CalibrationTree, PublishedCalibrationTree):
-        assert_same(node, kind(pos_label=0).fit(X, y, first), X, first)
-    assert_same(node, BetaScaling(pos_label=0).fit(None, y, first), X, first)
     margins = np.log(first / (1.0 - first))
-    assert_same(node, CalibrationTree(pos_label=0).fit(X, y, margins), X, margins)
+    assert_same(
+        node,
+        (CalibrationTree(pos_label=0).fit(X, y, first), X, first),
+        (PublishedCalibrationTree(pos_label=0).fit(X, y, first), X, first),
+        (BetaScaling(pos_label=0).fit(None, y, first), X, first),
+        (CalibrationTree(pos_label=0).fit(X, y, margins), X, margins),
+    )
 
 
 def test_probabilities_that_do_not_sum_to_one(node):
@@ -174,17 +194,17 @@ def test_probabilities_that_do_not_sum_to_one(node):
     given[:5] = 0.0
     tree = CalibrationTree(score_type="probability").fit(X, y, scores)
     assert tree.model_.uncalibrated_weight > 0 or tree.model_.offset
-    assert_same(node, tree, X, given)
+    assert_same(node, (tree, X, given))
 
 
 def test_scores_that_stay_uncalibrated(node):
     rng = np.random.default_rng(0)
     X, scores = rng.standard_normal((400, 2)), rng.random(400)
     y = rng.random(400) < scores
-    for calibrator in (CalibrationTree(), CalibrationForest(8, random_state=0)):
-        fitted = calibrator.fit(X, y, scores)
-        assert fitted.selection_.chosen == "uncalibrated"
-        assert_same(node, fitted, X, scores)
+    calibrators = [CalibrationTree(), CalibrationForest(8, random_state=0)]
+    for calibrator in calibrators:
+        assert calibrator.fit(X, y, scores).selection_.chosen == "uncalibrated"
+    assert_same(node, *((calibrator, X, scores) for calibrator in calibrators))
 
 
 def test_categories_of_every_type(node):
@@ -203,6 +223,7 @@ def test_categories_of_every_type(node):
     others = frame.assign(text="é", truth=~side, whole=3, real=0.1, empty=5.0)
     mixed = pd.concat([frame, others], ignore_index=True)
     mixed.loc[rng.random(len(mixed)) < 0.2, "text"] = None
+    cases = []
     for name in frame:
         nominal = [column for column in ("whole", "real", "empty") if column == name]
         one, new = frame[[name]], mixed[[name]]
@@ -210,8 +231,8 @@ def test_categories_of_every_type(node):
             CalibrationTree(do_no_harm=False, categorical_features=nominal),
             CalibrationForest(4, random_state=0, categorical_features=nominal),
         ):
-            fitted = calibrator.fit(one, y, scores)
-            assert_same(node, fitted, new, np.vstack([scores, scores]))
+            cases.append((calibrator.fit(one, y, scores), new, np.vstack([scores, scores])))
+    assert_same(node, *cases)
 
 
 def test_a_number_counts_as_the_truth_value_it_equals(node):

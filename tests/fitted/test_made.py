@@ -57,10 +57,10 @@ def test_any_stored_calibrator_is_read_as_what_it_is(calibrator, kind, tmp_path)
     ("content", "message"),
     [
         ("", "it is empty"),
-        ("{", "it is no JSON"),
-        ("[1]", "it says no format"),
+        ("{", "it is not JSON"),
+        ("[1]", "it has no format"),
         ('{"format": "other"}', "its format is 'other'"),
-        ('{"format": "caltree.Tea"}', "this caltree knows no caltree.Tea"),
+        ('{"format": "caltree.Tea"}', "this version of caltree does not know caltree.Tea"),
         ('{"format": "caltree.PlattScaling", "version": 0}', "was stored in version 0"),
     ],
 )

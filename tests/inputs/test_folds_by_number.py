@@ -156,5 +156,5 @@ def test_given_folds_are_those_of_the_rows():
 )
 def test_folds_that_do_not_train_on_the_rest_are_refused(train, test):
     fold = (np.array(train, dtype=np.uint32), np.array(test, dtype=np.uint32))
-    with pytest.raises(ValueError, match="fold 0 of cv does not train on all the rows that it"):
+    with pytest.raises(ValueError, match="fold 0 of cv has rows in both of its parts or in none"):
         given_folds([fold], 4)

@@ -41,7 +41,7 @@ def test_groups_without_an_order_are_numbered_as_they_come():
     ("groups", "message"),
     [
         ([1, 2], "groups must have one group for each of the 3 rows of X, got 2"),
-        ([[1, 2]] * 3, r"groups must have one group a row, got shape \(3, 2\)"),
+        ([[1, 2]] * 3, r"groups must have one group per row, got shape \(3, 2\)"),
         ([1.0, np.nan, 2.0], "groups contains a missing group in row 1; drop the rows without"),
         (["a", "b", None], "groups contains a missing group in row 2"),
         (pd.Series([pd.NA, 1, 2], dtype="Int64"), "groups contains a missing group in row 0"),
@@ -115,6 +115,6 @@ def test_a_number_of_folds_and_a_splitter_keep_groups_together():
 @pytest.mark.parametrize("cv", [KFold(2), [([0, 1], [2, 3])]], ids=["KFold", "given"])
 def test_folds_that_tear_groups_apart_are_warned_of(cv):
     labels = np.array([0, 1, 0, 1], dtype=np.uint16)
-    message = "cv tears groups apart: fold 0 has rows of group 'b' in its training and its test"
+    message = "cv divides groups: fold 0 has rows of group 'b' in its training part and in its test"
     with pytest.warns(UserWarning, match=message):
         make_folds(cv, labels, None, None, np.array(["a", "b", "b", "c"]))

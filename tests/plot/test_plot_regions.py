@@ -276,7 +276,7 @@ def test_colours_rise_from_dark_to_light(fitted):
 def test_titles_ticks_and_labels_can_be_read():
     frame, y = made_frame()
     frame = frame.rename(columns={"channel": "the $channel$ through which it was bought"})
-    frame["channel"] = np.char.add("a very long category $", frame.iloc[:, 1].astype(str))
+    frame["channel"] = "a very long category $" + frame.iloc[:, 1].astype(str)
     for number in range(12):
         frame[f"another attribute {number}"] = 1.0
     tree = fixed_tree(max_depth=2).fit(frame, y, scores=np.full(500, 0.5))
@@ -375,12 +375,12 @@ def test_what_cannot_be_drawn_is_refused(fitted):
             plot_regions(*args)
     with pytest.raises(ValueError, match="X has 2 attributes, but the calibrator was fitted"):
         plot_regions(tree, X[:, :2], scores=scores, pos_label=1)
-    with pytest.raises(ValueError, match="'x1', of which X has no known value"):
+    with pytest.raises(ValueError, match="'x1', which has no known value in X"):
         gone = X.copy()
         gone[:, 1] = np.nan
         plot_regions(platt, gone, scores=scores, pos_label=1)
     many = frame.assign(channel=[f"c{number % 31}" for number in range(500)])
-    with pytest.raises(ValueError, match="'channel', of which X has 31 categories; choose an"):
+    with pytest.raises(ValueError, match="'channel', which has 31 categories in X; choose an"):
         plot_regions(model, many, attributes=["channel", "age"])
     assert no_figure_is_open()
 

@@ -386,7 +386,7 @@ GOOD = {"y_true": ["a", "b", "a"], "y_prob": [0.1, 0.6, 0.3]}
 @pytest.mark.parametrize(
     ("change", "kind", "message"),
     [
-        ({"y_true": []}, ValueError, "y_true must have one label a row, got shape \\(0,\\)"),
+        ({"y_true": []}, ValueError, "y_true must have one label per row, got shape \\(0,\\)"),
         ({"y_true": ["a"] * 3}, ValueError, "y_true contains one class only, 'a'"),
         ({"y_true": [0.0, 1.0, np.nan]}, ValueError, "y_true contains NaN"),
         ({"y_true": ["a", "b"]}, ValueError, "y_prob has 3 rows, but y_true has 2"),

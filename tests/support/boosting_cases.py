@@ -43,5 +43,5 @@ def make_rows(
 
 
 def log_odds_of_curve(parameters: Any, regressors: Any) -> Any:
-    """What a curve that sees all scores says: a column a log-odds."""
+    """What a curve that sees all scores says: a column per log-odds."""
     return parameters[:, 0] + regressors @ parameters[:, 1:].T

@@ -49,7 +49,7 @@ class DuckDB:
     def __init__(self):
         import duckdb
 
-        self.connection = duckdb.connect()
+        self.connection = duckdb.connect(config={"threads": 1})
 
     def store(self, name, table, types=None):
         """Make a table of a data frame."""

@@ -42,7 +42,7 @@ class Case:
     n_classifiers: int = 1
     scores: str = "probability"
     columns: int | None = None
-    """The columns of the scores; by default one a class and classifier."""
+    """The columns of the scores; by default one per class and classifier."""
     params: dict[str, Any] = field(default_factory=dict)
     of_first: bool = False
     """Whether the one column is the score of the first class."""
@@ -106,7 +106,7 @@ def _cases():
         "beta": Case(BetaScaling, columns=1),
         "beta, two classifiers": Case(BetaScaling, n_classifiers=2),
         "beta, ten classes": Case(BetaScaling, **ten),
-        "beta, forty classes": Case(BetaScaling, n_classes=40),
+        "beta, more than thirty classes": Case(BetaScaling, n_classes=31),
         "beta of logits": Case(BetaScaling, scores="logit"),
         "beta of margins": Case(BetaScaling, scores="margin", columns=1),
         "beta of margins, three classes": Case(

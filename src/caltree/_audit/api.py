@@ -58,9 +58,9 @@ def audit(
     pairs : bool, default=False
         Also test the groups of every pair of these columns.
     sample_weight : array-like of shape (n,), optional
-        How much each row counts. A row is one observation, whatever its weight, so that tests
-        and intervals hold for weights of any meaning; where a weight stands for many rows alike,
-        they are wider than they need be: repeat these rows instead.
+        How much each row counts. A row is one observation, whatever its weight, so tests and
+        intervals hold for weights of any meaning. If a weight stands for many equal rows, repeat
+        the rows instead; otherwise the intervals are wider than necessary.
     groups : array-like of shape (n,), optional
         Which rows belong together, such as those of one customer: their labels may depend on each
         other. They stay together in halves and folds, and each group counts as one observation.
@@ -73,14 +73,14 @@ def audit(
     score_type : {"auto", "probability", "logit"}, default="auto"
         As for `CalibrationTree`. Margins claim no probabilities and are refused.
     pos_label : label, optional
-        The class that a single column of scores is the score of. By default it is the class that
-        the column is named after, such as ``p_yes``, or else the second.
+        The class of a single column of scores. By default it is the class after which the column is
+        named, such as ``p_yes``, or else the second.
     categorical_features : list of names or indices, or boolean mask, optional
         Columns to treat as categorical whatever their type.
     drop_identifiers : bool, default=True
         Leave out, with a warning, attributes that look like identifiers.
     random_state : int, default=0
-        Decides how rows are dealt into halves and which labels are drawn.
+        Decides how rows are divided into halves and which labels are drawn.
     n_jobs : int, optional
         Threads to grow trees with; the result does not depend on it.
 

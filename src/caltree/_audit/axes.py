@@ -50,7 +50,7 @@ class Axis:
 
     @property
     def single(self) -> Floats:
-        """The conditions as ones and zeros: one row a condition, one column per bin."""
+        """The conditions as ones and zeros: one row per condition, one column per bin."""
         found = [each.bins for each in self.conditions]
         return np.array(found, dtype=np.float64).reshape(-1, self.n_bins)
 

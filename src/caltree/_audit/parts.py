@@ -21,9 +21,8 @@ from .._training.losses import row_losses
 from .._training.settings import Growth
 from ..tree import CalibrationTree
 from .effects import CONFIDENCE
-from .rows import Rows
+from .rows import FOLDS, Rows
 
-FOLDS = 5
 LOSSES = {"log_loss": "log_loss", "squared_error": "rmse"}
 """The losses that are split, and their names as scorings."""
 # The ends of an interval, in standard errors.

@@ -13,12 +13,13 @@ from scipy.special import logit
 from .._fitted.conditions import short
 from .._inputs.arrays import Floats, Labels
 from .._inputs.attributes import Attributes, Identifiers, learn
-from .._inputs.groups import GroupNumbers, number_groups, refuse_one_group
+from .._inputs.groups import GroupNumbers, number_groups, refuse_few_groups
 from .._inputs.scores import SMALLEST_PROBABILITY, ScoreKind
 from .._inputs.training_rows import check_training_rows
 
 # Fewer rows show nothing: neither half could test what the other has found.
 FEWEST_ROWS = 50
+FOLDS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,8 +114,8 @@ def check_rows(
     )
     if rows.score_type == "margin":
         raise ValueError(
-            "scores are margins, which claim no probabilities, so that there is nothing to audit; "
-            "give probabilities, or say score_type='logit' if they are log-odds"
+            "scores are margins, not probabilities, so there is nothing to audit; give "
+            "probabilities, or set score_type='logit' if the scores are log-odds"
         )
     _check_one_classifier(rows.scores.shape[1], len(rows.classes))
     if len(rows.labels) < FEWEST_ROWS:
@@ -130,8 +131,10 @@ def check_rows(
         sample_weight=rows.weights,
         identifiers=identifiers,
     )
-    numbers = None if rows.kept_groups is None else number_groups(rows.kept_groups)[1]
-    refuse_one_group(numbers, "an audit")
+    numbers = None
+    if rows.kept_groups is not None:
+        n_groups, numbers = number_groups(rows.kept_groups)
+        refuse_few_groups(n_groups, FOLDS, "an audit")
     positive = rows.columns.positive
     event = None if len(rows.classes) > 2 else 1 if positive is None else positive
     return Rows(
@@ -151,6 +154,6 @@ def check_rows(
 def _check_one_classifier(n_columns: int, n_classes: int) -> None:
     if n_columns > n_classes:
         raise ValueError(
-            f"scores has {n_columns} columns, those of {n_columns // n_classes} classifiers, but "
-            "an audit is of one; give the columns of one classifier"
+            f"scores has {n_columns} columns, those of {n_columns // n_classes} classifiers; "
+            "audit one classifier at a time"
         )

@@ -68,7 +68,7 @@ class Table:
     shape: tuple[int, ...]
 
     def cells(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Sum a value of every row over the cells, or several, one a column."""
+        """Sum a value of every row over the cells, or several, one per column."""
         size, n_rows = math.prod(self.shape), len(self.codes)
         sums: npt.NDArray[Any]
         if values.size == n_rows:
@@ -164,7 +164,7 @@ def find_large(table: Table, weights: Floats) -> Mask:
 def measure(table: Table, weights: Floats, variances: Floats, large: Mask) -> Sizes:
     """Measure the regions of a table, of which some are large enough.
 
-    There may be variances of several classes, one a column.
+    There may be variances of several classes, one per column.
     """
     variance = table.regions(table.cells(variances))
     # In rows of weight 1: a variance in other units says nothing about how many labels there are.

@@ -120,7 +120,7 @@ def _curve(rows: Rows, channel: int, of_rows: npt.NDArray[Any]) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Labels:
-    """Rows in bins, and the residuals of some classes, one a column."""
+    """Rows in bins, and the residuals of some classes, one per column."""
 
     weights: Floats
     axes: Sequence[Axis]

@@ -45,8 +45,8 @@ def refuse_zero_weights_of_kernels(estimators: Iterable[Any]) -> None:
     for estimator in estimators:
         if tags_of(estimator).input_tags.pairwise:
             raise ValueError(
-                f"sample_weight is 0 in some rows, which the kernel of {type(estimator).__name__} "
-                "cannot leave out; drop those rows and columns of X"
+                f"sample_weight is 0 in some rows, but these rows are also columns of the kernel "
+                f"of {type(estimator).__name__}; drop both from X"
             )
 
 

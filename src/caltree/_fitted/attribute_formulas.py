@@ -12,7 +12,7 @@ from .formulas import Formula, Formulas
 
 @dataclass(frozen=True)
 class AttributeFormulas(Formulas):
-    """One formula a node for two classes, the log-odds of the second; else one a class.
+    """One formula per node for two classes, the log-odds of the second; else one per class.
 
     Attributes have all kinds of units: slopes are written with digits that matter, one more than
     there are decimals, and only those that are 0 are left out.

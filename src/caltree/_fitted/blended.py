@@ -135,7 +135,7 @@ class BlendedModel:
                 )
         if sum(1.0 - part.uncalibrated_weight for part in self.parts) > 1.0 + WEIGHT_ROUNDING:
             raise ValueError(
-                "forest and boosted of a stored model must weigh no more than 1 together"
+                "the weights of forest and boosted of a stored model must sum to at most 1"
             )
 
 

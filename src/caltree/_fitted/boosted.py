@@ -112,9 +112,9 @@ class BoostedModel(Trees):
         if np.abs(self.value).max() > LARGEST_PARAMETER:
             raise ValueError("a stored model has values beyond any that fitting can give")
         if self.state.min() < 0 or self.state.max() >= self.n_states:
-            raise ValueError("a stored model has trees that add to a log-odds it lacks")
+            raise ValueError("a stored model has trees for a log-odds that does not exist")
         if (self.n_children[self.attribute >= 0] != 2).any():
-            raise ValueError("a stored model has boosted trees whose splits have not two children")
+            raise ValueError("a split of boosted trees of a stored model must have two children")
 
     def _check_weights(self) -> None:
         if not 0.0 <= self.start <= 1.0:
@@ -122,8 +122,8 @@ class BoostedModel(Trees):
         weights = (self.curve_weight, self.boosted_weight)
         if min(weights) < 0.0 or sum(weights) > 1.0 + WEIGHT_ROUNDING:
             raise ValueError(
-                "curve_weight and boosted_weight of a stored model must not be negative, nor more "
-                "than 1 together"
+                "curve_weight and boosted_weight of a stored model must not be negative, nor sum "
+                "to more than 1"
             )
 
 

@@ -93,7 +93,7 @@ def _half(before: Limits, threshold: float, branch: int) -> Limits:
 
 
 def conditions(here: dict[int, Limits], columns: Sequence[Attribute]) -> list[str]:
-    """Return the conditions of a region, one an attribute."""
+    """Return the conditions of a region, one per attribute."""
     return [condition(columns[attribute], limits) for attribute, limits in here.items()]
 
 

@@ -149,9 +149,9 @@ class Fingerprint:
             raise ValueError("rows of a stored fingerprint must be at least as many as its hashes")
         # Whatever is not single has two rows at least.
         if type(single) is not int or not 0 <= 2 * len(hashes) - single <= rows or single < 0:
-            raise ValueError("single of a stored fingerprint does not go with its rows")
+            raise ValueError("single of a stored fingerprint does not match its rows")
         if single > len(hashes) or (single == len(hashes)) != (rows == len(hashes)):
-            raise ValueError("single of a stored fingerprint does not go with its rows")
+            raise ValueError("single of a stored fingerprint does not match its rows")
         return cls(hashes, rows, single)
 
 

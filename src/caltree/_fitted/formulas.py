@@ -151,7 +151,7 @@ class ScoreFormulas(Formulas):
         return f"{probability:.{max(self.decimals, _FEWEST_DECIMALS)}f}"
 
     def calibrate(self, probabilities: Floats, leaf: int) -> Floats:
-        """Calibrate scores of one classifier, given as probabilities, a column a class, in a leaf.
+        """Calibrate scores of one classifier, probabilities with a column per class, in a leaf.
 
         All models on the way count, and the uncalibrated probabilities, as far as they have weight.
         """
@@ -183,7 +183,7 @@ def make_formulas(
 
 @dataclass(frozen=True)
 class _TwoClasses(ScoreFormulas):
-    """One formula a node: the log-odds of the event.
+    """One formula per node: the log-odds of the event.
 
     The event is the class that a single column is the score of, and otherwise the second class.
     The two columns of a classifier say the same, and are written as one score.
@@ -260,7 +260,7 @@ def _squash(name: str) -> str:
 
 @dataclass(frozen=True)
 class _ManyClasses(ScoreFormulas):
-    """One formula a class, for probabilities that are yet to be divided by their sum.
+    """One formula per class, for probabilities that are yet to be divided by their sum.
 
     The largest group of classes whose own scores are all that counts, in the same way, shares one.
     """
@@ -312,7 +312,7 @@ class _ManyClasses(ScoreFormulas):
         return rows
 
     def _join_alike(self, rows: Floats) -> list[Formula]:
-        """Write one formula a class, and one for the largest group of classes that are alike."""
+        """Write one formula per class, and one for the largest group of classes that are alike."""
         formulas = [self._formula(own, row) for own, row in enumerate(rows)]
         shared = [self._shared_formula(own, row) for own, row in enumerate(rows)]
         counts = Counter(each for each in shared if each is not None)

@@ -91,13 +91,13 @@ def read_score_columns(state: dict[str, Any], classes: npt.NDArray[Any]) -> Scor
         )
     listed = isinstance(names, list) and len(names) == n_scores
     if names is not None and not (listed and all(isinstance(name, str) for name in names)):
-        raise ValueError("score_names of a stored calibrator must be null or a name a score")
+        raise ValueError("score_names of a stored calibrator must be null or a name per score")
     positive = None if label is None else known.index(label)
     return ScoreColumns(n_scores, positive, None if names is None else tuple(names))
 
 
 def _check_width(n_scores: Any, n_classes: int) -> None:
-    """Refuse a number of scores that does not go with the classes."""
+    """Refuse a number of scores that does not match the classes."""
     whole = type(n_scores) is int and n_scores > 0
     if not whole or (n_scores % n_classes and (n_scores, n_classes) != (1, 2)):
         raise ValueError(

@@ -230,8 +230,8 @@ def _read_weights(stored: dict[str, Any], structure: dict[str, Any]) -> Floats:
     if left.min() < -WEIGHT_ROUNDING:
         node = int(left.argmin())
         raise ValueError(
-            f"weight of a stored model is more from the root down to node {node} than tree_weight "
-            "says of the tree"
+            f"weight of a stored model sums to more on the path to node {node} than tree_weight "
+            "of its tree"
         )
     rest = np.round(np.maximum(left, 0.0), DECIMALS_OF_A_WEIGHT)
     return np.where(is_split, weight, rest)

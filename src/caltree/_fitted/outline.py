@@ -57,7 +57,7 @@ class Outline:
         return bare_condition(*self._last(node), spell)
 
     def conditions(self, node: int) -> Sequence[str]:
-        """Return the conditions of a node's region, one an attribute."""
+        """Return the conditions of a node's region, one per attribute."""
         return conditions(self.limits[node], self.tree.attributes.columns)
 
     def _last(self, node: int) -> tuple[Attribute, Limits]:

@@ -10,7 +10,7 @@ from .outline import Outline
 
 
 def tree_text(formulas: Formulas, max_depth: int | None) -> str:
-    """Return the tree as text, one line a condition; see `CalibrationTree.to_text`."""
+    """Return the tree as text, one line per condition; see `CalibrationTree.to_text`."""
     return "\n".join(_Text(formulas, max_depth).lines())
 
 

@@ -76,7 +76,7 @@ def read_structure(stored: dict[str, Any], attributes: Attributes, n_scores: int
     attribute = read_numbers(stored, "attribute", np.int32, 1)
     n_columns = len(attributes.columns) + n_scores
     if attribute.min() < -1 or attribute.max() >= n_columns:
-        raise ValueError("a stored model splits on an attribute or score it lacks")
+        raise ValueError("a stored model splits on an attribute or score that does not exist")
     splits = np.flatnonzero(attribute >= 0)
     n_leaves = len(attribute) - len(splits)
     missing = read_entries(stored, "missing", np.int32, len(splits), "splits")
@@ -156,7 +156,9 @@ def _read_splits(
             table[node], n_branches = n_branches, n_branches + len(known[number])
             n_children[node] = _check_count(1 + max(other, *known[number]), node, len(attribute))
         if not 0 <= other < n_children[node] or n_children[node] < 2:
-            raise ValueError(f"node {node} of a stored model sends rows to a child it lacks")
+            raise ValueError(
+                f"node {node} of a stored model sends rows to a child that does not exist"
+            )
     return {
         "threshold": threshold,
         "table": table,

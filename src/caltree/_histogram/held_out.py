@@ -57,7 +57,7 @@ class Candidates:
         return p[..., np.arange(len(self.labels)), self.labels]
 
     def indicators(self) -> npt.NDArray[np.bool_]:
-        """Return the labels as ones and zeros, a column a log-odds."""
+        """Return the labels as ones and zeros, a column per log-odds."""
         n_states = self.probabilities.shape[2]
         classes = [1] if n_states == 1 else np.arange(n_states)
         return np.asarray(self.labels[:, np.newaxis] == classes)

@@ -140,12 +140,12 @@ def given_folds(folds: Sequence[Fold], n_rows: int) -> FoldOf:
         trained = np.unique(train)
         if len(trained) + len(test) != n_rows or len(np.intersect1d(trained, test)) > 0:
             raise ValueError(
-                f"fold {number} of cv does not train on all the rows that it does not hold out, as "
-                "tree_method='hist' needs; use tree_method='exact'"
+                f"fold {number} of cv has rows in both of its parts or in none, but with "
+                "tree_method='hist' each row must be in one; use tree_method='exact'"
             )
     if held_out != np.count_nonzero(fold != IN_NO_FOLD):
         raise ValueError(
-            "cv holds a row out more than once, as tree_method='hist' cannot; use "
+            "cv holds a row out more than once, which tree_method='hist' does not support; use "
             "tree_method='exact'"
         )
     return _known_folds(fold)

@@ -178,8 +178,8 @@ def _warn_of_torn_groups(
         if len(both) > 0:
             group = groups[numbers == both[0]].tolist()[0]
             warnings.warn(
-                f"cv tears groups apart: fold {number} has rows of group {reprlib.repr(group)} in "
-                "its training and its test part; use a number of folds or GroupKFold",
+                f"cv divides groups: fold {number} has rows of group {reprlib.repr(group)} in its "
+                "training part and in its test part; use a number of folds or GroupKFold",
                 UserWarning,
                 stacklevel=3,
             )

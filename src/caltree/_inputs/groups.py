@@ -35,7 +35,7 @@ def check_groups(
     if values.shape == (n_rows, 1):
         values = values[:, 0]
     if values.ndim != 1:
-        raise ValueError(f"groups must have one group a row, got shape {values.shape}")
+        raise ValueError(f"groups must have one group per row, got shape {values.shape}")
     missing = missing_values(values)
     if not missing.any():
         return values
@@ -77,6 +77,15 @@ def refuse_one_group(groups: GroupNumbers | None, who: str) -> None:
         raise ValueError(
             f"groups has 1 group, but {who} needs at least 2, since trees are judged by groups "
             "they have not seen; leave groups out"
+        )
+
+
+def refuse_few_groups(n_groups: int, fewest: int, who: str) -> None:
+    """Refuse fewer groups than `who` holds out in turn."""
+    if n_groups < fewest:
+        raise ValueError(
+            f"groups has {n_groups} group{'s' * (n_groups != 1)}, but {who} needs at least "
+            f"{fewest}, since it holds out whole groups; leave groups out"
         )
 
 

@@ -102,7 +102,7 @@ def column_positions(features: Any, table: Table, argument: str) -> list[int]:
         if len(chosen) != n_columns:
             raise ValueError(
                 f"{argument} is a mask of length {len(chosen)}, but X has {n_columns} "
-                "columns; give one boolean a column"
+                "columns; give one boolean per column"
             )
         return np.flatnonzero(chosen).tolist()
     return [_position(feature, table, argument) for feature in chosen]
@@ -119,7 +119,7 @@ def _position(feature: Any, table: Table, argument: str) -> int:
         return names.index(feature)
     if not isinstance(feature, int | np.integer) or isinstance(feature, bool):
         raise TypeError(
-            f"{argument} must hold column names, indices or one boolean a column, got {feature!r}"
+            f"{argument} must hold column names, indices or one boolean per column, got {feature!r}"
         )
     if not 0 <= feature < n_columns:
         raise ValueError(

@@ -68,7 +68,7 @@ def labels_of_part(y: Any, n_rows: int, keep: Mask | None) -> Classes:
 
 
 def known_labels(y: Any, classes: Classes, n_rows: int) -> Floats:
-    """Labels as ones and zeros, one column a class; all must be among `classes`."""
+    """Labels as ones and zeros, one column per class; all must be among `classes`."""
     labels = _one_label_a_row(y, n_rows)
     # As objects, labels of another type are just not equal.
     truth = labels.astype(object)[:, np.newaxis] == classes.astype(object)
@@ -99,10 +99,10 @@ def _as_labels(y: Any) -> Classes:
             objects = np.asarray(y, dtype=object)
             labels = labels if all(isinstance(label, str) for label in objects.flat) else objects
     except ValueError:
-        raise ValueError("y must have one label a row, got rows of several lengths") from None
+        raise ValueError("y must have one label per row, got rows of several lengths") from None
     if labels.ndim not in (1, 2) or (labels.ndim == 2 and labels.shape[1] != 1):
         got = f"shape {labels.shape}" if labels.ndim else f"a {type(y).__name__}"
-        raise ValueError(f"y must have one label a row, got {got}")
+        raise ValueError(f"y must have one label per row, got {got}")
     if labels.dtype.kind == "c":
         raise ValueError("Complex data not supported: y has labels of type complex; use others")
     if labels.dtype.kind not in "biufUTO":
@@ -144,8 +144,8 @@ def _of_one_type(labels: npt.NDArray[np.object_]) -> Classes:
     for row, label in enumerate(labels):
         if not isinstance(label, first):
             raise TypeError(
-                f"y has a {type(label).__name__} in row {row}; every label must be a string, "
-                "every one a boolean, or every one a number"
+                f"y has a {type(label).__name__} in row {row}; labels must be all strings, all "
+                "booleans or all numbers"
             )
     return labels if first == (str,) else np.array(labels.tolist())
 
@@ -162,7 +162,7 @@ def _check_whole(labels: npt.NDArray[np.floating[Any]]) -> None:
 
 
 def check_weights(sample_weight: Any, n_rows: int, of: str = "X") -> Floats | None:
-    """Check weights: one a row of `of`, none negative, some positive; None stays None."""
+    """Check weights: one per row of `of`, none negative, some positive; None stays None."""
     if sample_weight is None:
         return None
     _refuse_mask("sample_weight", sample_weight)
@@ -172,7 +172,7 @@ def check_weights(sample_weight: Any, n_rows: int, of: str = "X") -> Floats | No
             raise TypeError
         weights = weights.astype(np.float64, copy=False)
     except (TypeError, ValueError):
-        raise TypeError("sample_weight must be numbers, one a row") from None
+        raise TypeError("sample_weight must be numbers, one per row") from None
     if weights.shape != (n_rows,):
         raise ValueError(
             f"sample_weight must have one weight for each of the {n_rows} rows of {of}, "
@@ -212,13 +212,13 @@ def check_scale(total: float, largest: float, where: str = "") -> None:
     if not total <= _MOST_ROWS:
         raise ValueError(
             f"sample_weight sums to {total:g}, and the largest weight is {largest:g}{where}. A "
-            f"weight says how many rows a row counts for, and no more than {_MOST_ROWS:g} can be "
-            "told apart; rescale, e.g. to a mean of 1."
+            f"weight is a number of rows, and their sum must be at most {_MOST_ROWS:g}; rescale, "
+            "e.g. to a mean of 1."
         )
     if total - largest < _SMALLEST_REST * largest:
         raise ValueError(
-            f"sample_weight contains {largest:g}{where}, beside which all other rows together "
-            f"count for nothing ({total - largest:g}); correct that weight, or leave the row out"
+            f"sample_weight contains {largest:g}{where}, so large that all other rows together "
+            f"({total - largest:g}) are lost in rounding; correct that weight, or leave the row out"
         )
 
 
@@ -226,6 +226,6 @@ def warn_of_few_rows(total: float) -> None:
     """Warn if the weights sum to so little that they may be shares."""
     if total < _FEWEST_ROWS_FOR_A_MODEL:
         warn_user(
-            f"sample_weight sums to {total:g}. A weight says how many rows a row counts "
-            "for, and so few rows give no model; rescale, e.g. to a mean of 1."
+            f"sample_weight sums to {total:g}. A weight is a number of rows, and so few rows are "
+            "not enough for a model; rescale, e.g. to a mean of 1."
         )

@@ -75,7 +75,7 @@ def check_jobs(n_jobs: Any) -> None:
 
 
 def check_verbose(verbose: Any) -> None:
-    """Check how much a fit tells: 0 or False for nothing, more for one line a stage."""
+    """Check how much a fit tells: 0 or False for nothing, more for one line per stage."""
     if not isinstance(verbose, bool):
         check_count("verbose", verbose, 0, "True, False or ")
 

@@ -34,7 +34,7 @@ def check_rows(
     """
     truth = np.asarray(y_true)
     if truth.ndim != 1 or len(truth) == 0:
-        raise ValueError(f"y_true must have one label a row, got shape {truth.shape}")
+        raise ValueError(f"y_true must have one label per row, got shape {truth.shape}")
     classes = check_classes(truth, labels)
     probabilities = _check_probabilities(y_prob, len(truth), classes, pos_label)
     weights = check_weights(sample_weight, len(truth), "y_true")

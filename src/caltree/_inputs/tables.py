@@ -198,8 +198,8 @@ def _refuse(values: npt.NDArray[np.object_], types: set[type], where: str) -> No
     for row, value in enumerate(values if types else ()):
         if type(value) in types:
             raise TypeError(
-                f"{where} has a {type(value).__name__} in row {row}; every value of one "
-                "argument must be a string, every one a boolean, or every one a number"
+                f"{where} has a {type(value).__name__} in row {row}; its values must be all "
+                "strings, all booleans or all numbers"
             )
 
 

@@ -78,8 +78,8 @@ def import_lightgbm() -> Any:
         import lightgbm
     except (ImportError, OSError) as error:  # OSError: without the OpenMP library
         raise ImportError(
-            "CalibrationBoosting is fitted by LightGBM, which cannot be imported "
-            f'({error}); install it: pip install "caltree[boosting]". A fitted one needs it no more'
+            f"CalibrationBoosting.fit needs LightGBM, which cannot be imported ({error}); run: pip "
+            'install "caltree[boosting]" and, if OpenMP is missing, apt install libgomp1'
         ) from error
     return lightgbm
 
@@ -332,7 +332,7 @@ def start_log_odds(dataset: Dataset, curve: Floats, start: float) -> Floats:
 
 
 def curve_log_odds(dataset: Dataset, curve: Floats, rows: Rows) -> Floats:
-    """Return what a curve says about some rows, a column a log-odds."""
+    """Return what a curve says about some rows, a column per log-odds."""
     model = make_model(dataset, curve, TreeArrays([], []), 1.0, 1.0, 0.0)
     linear = np.tile(curve[:, 0], (len(rows), 1))
     for number, seen in enumerate(model.seen_scores.T, start=1):

@@ -34,7 +34,7 @@ class Levels:
     rank: Callable[[Tree], Floats]
     """Gives the rank of every node of a tree."""
     lowest: Floats
-    """The lowest rank of nodes that are split, one a level."""
+    """The lowest rank of nodes that are split, one per level."""
 
     def __len__(self) -> int:
         return len(self.lowest)

@@ -46,16 +46,6 @@ def make_command() -> click.Group:
     import click  # noqa: F401  # asked for before any work is done
     import rich  # noqa: F401  # asked for before any work is done
 
-    from ..paper.command import paper
-    from .apply import apply
-    from .audit import audit
     from .command import caltree
-    from .demo import demo
-    from .evaluate import evaluate
-    from .fit import fit
-    from .report import report
-    from .show import show
 
-    for command in (audit, fit, apply, evaluate, report, show, demo, paper):
-        caltree.add_command(command)
     return caltree

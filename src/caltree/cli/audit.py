@@ -167,7 +167,7 @@ def _check_out(request: AuditRequest) -> None:
     if request.out is not None and Path(request.out).suffix.lower() not in (".html", ".htm"):
         raise usage_error(f"the name of a page must end in .html, got {request.out}")
     if request.pairs and len(request.by or ()) < 2:
-        raise usage_error("--pairs is about two attributes or more; name them with --by")
+        raise usage_error("--pairs needs two attributes or more; name them with --by")
 
 
 def _check_by(request: AuditRequest, attributes: tuple[str, ...]) -> None:

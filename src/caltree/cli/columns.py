@@ -110,7 +110,7 @@ def find_positive(scores: Sequence[str], classes: Sequence[Any], given: str | No
         if said is not None and classes[said[0]] != label:
             warnings.warn(
                 f"--positive is {given}, but the column {scores[0]} is named after "
-                f"{classes[said[0]]}; --positive counts",
+                f"{classes[said[0]]}; --positive is used",
                 UserWarning,
                 stacklevel=2,
             )

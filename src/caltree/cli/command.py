@@ -9,6 +9,7 @@ import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from typing import Any
 
 import click
@@ -23,6 +24,17 @@ _SIGNALS = [signal.SIGINT, signal.SIGTERM]
 _REMEDIES = {
     True: "to keep such columns, name all attributes with --attributes",
     False: "the published method keeps such columns; leave them out with --exclude",
+}
+
+_HOMES = {
+    "audit": ".audit",
+    "fit": ".fit",
+    "apply": ".apply",
+    "evaluate": ".evaluate",
+    "report": ".report",
+    "show": ".show",
+    "demo": ".demo",
+    "paper": "..paper.command",
 }
 
 EPILOG = """\
@@ -50,7 +62,21 @@ class Stopped(BaseException):
 
 
 class Group(click.Group):
-    """Commands whose complaints are one line on standard error, without a traceback."""
+    """Commands whose complaints are one line on standard error, without a traceback.
+
+    A command is imported when it is asked for, so that others do not wait for what it needs.
+    """
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        """The names of all commands, in the order of the help."""
+        return list(_HOMES)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        """The command of a name, or None."""
+        if name not in _HOMES:
+            return None
+        found: click.Command = getattr(import_module(_HOMES[name], __package__), name)
+        return found
 
     def main(
         self,

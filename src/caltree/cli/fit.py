@@ -125,7 +125,7 @@ Examples:
 @click.option(
     "--intervals",
     is_flag=True,
-    help="Also learn the intervals of caltree apply --interval; takes 10 to 50 times as long.",
+    help="Also learn the intervals of caltree apply --interval; takes 10 to 40 times as long.",
 )
 @click.option(
     "--fingerprint/--no-fingerprint",
@@ -143,12 +143,12 @@ def fit(**given: Any) -> None:
     if given["holdout"] is None:
         given["holdout"] = _DEFAULT_HOLDOUT if given["report"] else 0.0
     if given["report"] and not given["holdout"]:
-        raise usage_error("--report is about rows held out; give --holdout a share above 0")
+        raise usage_error("--report needs held-out rows; give --holdout a share above 0")
     if given["scoring"] and given["kind"] not in ("tree", "forest", "boosting", "ensemble"):
         raise usage_error(f"--calibrator {given['kind']} has no --scoring; leave it out")
     if given["groups"] and is_global(given["kind"]) and not given["holdout"]:
         raise usage_error(
-            f"--calibrator {given['kind']} has no folds, so that --groups would change nothing; "
+            f"--calibrator {given['kind']} has no folds, so --groups would change nothing; "
             "leave it out"
         )
     carry_out(Request(**given))
@@ -204,7 +204,8 @@ def carry_out(request: Request) -> None:
     if "n_jobs" in fitted.calibrator.get_params():
         fitted.calibrator.set_params(n_jobs=None)  # a matter of this machine
     if request.report is not None and fitted.held_out is not None:
-        made = make_report(fitted.calibrator, fitted.held_out.parts, source.name)
+        held_out = fitted.held_out
+        made = make_report(fitted.calibrator, held_out.parts, source.name, groups=held_out.groups)
         with writing(request.report):
             made.save(request.report)
     write_model(fitted.calibrator, fitted.columns, request.out, request.fingerprint)

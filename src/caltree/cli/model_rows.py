@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import compress
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,6 +21,7 @@ from .._options import list_names
 from .columns import Columns
 from .errors import CommandError, reading, working
 from .io.convert import Where, as_learned, known_labels, scores, weights
+from .io.convert import groups as read_groups
 from .io.sources import Source
 from .models import Model
 
@@ -165,26 +166,44 @@ def predict_labelled(model: Model, columns: Columns, source: Source) -> Predicti
 
 @dataclass(frozen=True)
 class GroupColumns:
-    """Columns whose groups are asked for: attributes of the model, and further ones."""
+    """Columns whose groups are asked for, and the one that says which rows belong together."""
 
     own: list[int]
     """The numbers of attributes."""
     further: list[str]
     """The names of columns that are no attributes."""
-    batches: list[Any]
-    """The values of these, batch by batch."""
+    together: str | None
+    """The name of the column of rows that belong together."""
+    source: Source
+    batches: list[Any] = field(default_factory=list)
+    """The values of further columns, batch by batch."""
+    groups: list[npt.NDArray[Any]] = field(default_factory=list)
+    """The groups of rows that belong together, batch by batch."""
 
     @classmethod
-    def of(cls, names: Sequence[str], attributes: Sequence[str], source: Source) -> GroupColumns:
+    def of(
+        cls,
+        names: Sequence[str],
+        attributes: Sequence[str],
+        source: Source,
+        together: str | None = None,
+    ) -> GroupColumns:
         """Find columns by their names."""
-        source.check(*names)
+        source.check(*names, *([] if together is None else [together]))
         own = [attributes.index(name) for name in names if name in attributes]
-        return cls(own, [name for name in names if name not in attributes], [])
+        return cls(own, [name for name in names if name not in attributes], together, source)
 
-    def read(self, batch: Any) -> None:
-        """Keep the further columns of a batch."""
+    def read(self, first: int, batch: Any) -> None:
+        """Keep the columns of a batch, whose first row has a number."""
         if self.further:
             self.batches.append(pa.Table.from_batches([batch.select(self.further)]))
+        if self.together is not None:
+            where = Where(self.source.name, self.together, first)
+            self.groups.append(read_groups(batch.column(self.together), where))
+
+    def get_groups(self) -> Any:
+        """The groups of all rows that were read; None if they were not asked for."""
+        return np.concatenate(self.groups) if self.groups else None
 
     def get_table(self) -> Any:
         """The further columns of all rows that were read; None if there are none."""
@@ -194,15 +213,15 @@ class GroupColumns:
 
 
 def labelled_parts(
-    model: Model, columns: Columns, source: Source, also: Callable[[Any], None]
+    model: Model, columns: Columns, source: Source, also: Callable[[int, Any], None]
 ) -> Iterator[Given]:
     """Read a file in parts, its columns of the types that the model learned.
 
-    Every batch is also shown to a function.
+    Every batch, and the number of its first row, is also shown to a function.
     """
     inputs, n_rows = Inputs.of(model, columns, source), 0
     for first, batch in source.rows():
-        also(batch)
+        also(first, batch)
         n_rows += batch.num_rows
         _check_rows(source, n_rows)
         scores = inputs.scores(batch, first)

@@ -31,6 +31,12 @@ _SHORT = "Write a page on what a model does to TABLE."
 @options.scores_of_model
 @options.attributes_of_model
 @options.weight_of_model
+@click.option(
+    "--groups",
+    metavar="NAME",
+    help="The column that says which rows belong together, such as those of one customer: they "
+    "count as one observation.",
+)
 @click.option("--title", help="The title of the page; by default the name of the table.")
 @options.input_format
 @options.delimiter
@@ -45,6 +51,7 @@ def report(
     scores: tuple[str, ...] | None,
     attributes: tuple[str, ...] | None,
     weight: str | None,
+    groups: str | None,
     title: str | None,
     format: str | None,
     delimiter: str | None,
@@ -79,9 +86,10 @@ def report(
         busy("Writing the report ...", quiet=quiet),
     ):
         labelled = label_and_weight(columns, source, label, weight)
-        groups = GroupColumns.of(by or (), columns.attributes if known.attributes else (), source)
-        parts = labelled_parts(known, labelled, source, groups.read)
-        made = make_report(known.calibrator, parts, title or Path(table).name, groups)
+        own = columns.attributes if known.attributes else ()
+        asked = GroupColumns.of(by or (), own, source, groups)
+        parts = labelled_parts(known, labelled, source, asked.read)
+        made = make_report(known.calibrator, parts, title or Path(table).name, asked)
     if out is not None:
         with writing(out):
             made.save(out)
@@ -100,14 +108,24 @@ def check_report(out: str) -> None:
 
 
 def make_report(
-    calibrator: Any, parts: Iterable[Given], title: str, groups: GroupColumns | None = None
+    calibrator: Any,
+    parts: Iterable[Given],
+    title: str,
+    asked: GroupColumns | None = None,
+    groups: Any = None,
 ) -> Report:
-    """Make the report of labelled rows, which come in parts; warn if it has seen them."""
+    """Make the report of labelled rows, which come in parts; warn if it has seen them.
+
+    Rows that belong together are told by `groups`, unless these are yet to be read.
+    """
     from ..report.api import report_on_parts
 
-    own, further = ((), None) if groups is None else (groups.own, groups.get_table)
     with working("make the report"):
-        made = report_on_parts(calibrator, parts, title, own, further)
+        if asked is not None:
+            columns = (asked.own, asked.get_table, asked.get_groups)
+            made = report_on_parts(calibrator, parts, title, *columns)
+        else:
+            made = report_on_parts(calibrator, parts, title, groups=lambda: groups)
     warn_of_training_rows(made.data["data"]["training_rows"])
     return made
 

@@ -175,7 +175,21 @@ def hold_out(
             kept, held_out = train_test_split(
                 np.arange(len(y)), test_size=request.holdout, stratify=y, random_state=seed
             )
+    if groups is not None and request.report is not None:
+        _check_groups_of_report(request, groups[held_out])
     return np.sort(kept), np.sort(held_out)
+
+
+def _check_groups_of_report(request: Request, held_out: npt.NDArray[Any]) -> None:
+    """Refuse fewer groups held out than a report needs, before the model is fitted."""
+    from .._audit.rows import FOLDS
+
+    n_groups = len(np.unique(held_out))
+    if n_groups < FOLDS:
+        raise CommandError(
+            f"--holdout {request.holdout:g} holds out {n_groups} group{'s' * (n_groups != 1)}, but "
+            f"a report needs at least {FOLDS}; give --holdout a larger share, or leave out --report"
+        )
 
 
 def _columns(request: TableRequest, source: Source, label: str, scores: tuple[str, ...]) -> Columns:

@@ -165,11 +165,11 @@ class CalibrationBoosting(WithoutIntervals, boosting.CalibrationBoosting):
         Returns
         -------
         dask array or ndarray of shape (n, m)
-            One column a class, in the order of `classes_`.
+            One column per class, in the order of `classes_`.
 
         Notes
         -----
-        A warning says which values no training row had, one a partition that has some.
+        A warning says which values no training row had, one per partition that has some.
         """
         return lazy_probabilities(self, X, scores, on_bad_rows)
 

@@ -52,7 +52,7 @@ def lazy_probabilities(
 ) -> Any:
     """Probabilities of the rows of Dask collections; those of other tables are computed at once.
 
-    A warning says which values no training row had, one a partition that has some.
+    A warning says which values no training row had, one per partition that has some.
     """
     local = calibrator.to_local()
     if not is_dask_collection(X):

@@ -115,7 +115,7 @@ def _axis(column: Column, name: str, n_points: int) -> Axis:
     known = np.isfinite(column.values)
     if not known.any():
         raise ValueError(
-            f"attributes names {name!r}, of which X has no known value; choose another attribute"
+            f"attributes names {name!r}, which has no known value in X; choose another attribute"
         )
     low, high = float(column.values[known].min()), float(column.values[known].max())
     margin = _MARGIN * (high - low) if high > low else 0.5
@@ -130,7 +130,7 @@ def _nominal_axis(column: Column, name: str) -> Axis:
     codes, rows = codes[codes >= 0], rows[codes >= 0]
     if not 0 < len(codes) <= _MOST_CATEGORIES:
         raise ValueError(
-            f"attributes names {name!r}, of which X has {len(codes)} categories; choose an "
+            f"attributes names {name!r}, which has {len(codes)} categories in X; choose an "
             f"attribute of 1 to {_MOST_CATEGORIES} categories, or a numeric one"
         )
     ticks = [printable(_category(column, code)) for code in codes]

@@ -134,7 +134,7 @@ def plot_regions(
     check_count("max_rows", max_rows, 1)
     table = read_table(X, "X")
     if table.shape[0] == 0:
-        raise ValueError("X has no rows; give some that say what values the attributes have")
+        raise ValueError("X has no rows; give rows that show the values of the attributes")
     class_index = calibrator.classes_.tolist().index(label)
     happened = None
     if y is not None:

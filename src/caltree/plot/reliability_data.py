@@ -29,7 +29,7 @@ def cases_of(
     truth = np.asarray(y_true)
     if truth.ndim != 1 or len(truth) == 0:
         raise ValueError(
-            f"y_true must have one label a row, got shape {truth.shape}; give at least one row"
+            f"y_true must have one label per row, got shape {truth.shape}; give at least one row"
         )
     classes = check_classes(truth, labels)
     check_kind(kind, pos_label, classes)

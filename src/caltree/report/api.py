@@ -162,15 +162,17 @@ def report_on_parts(
     title: str,
     by: Sequence[int] = (),
     further: Callable[[], Any] | None = None,
+    groups: Callable[[], Any] = lambda: None,
 ) -> Report:
     """The same report on rows that come in parts, whose attributes are never all in memory.
 
-    `by` are attributes, by their number, whose groups are to be tested; `further` returns a table
-    of further columns whose groups are, once all parts were read.
+    `by` are attributes, by their number, whose groups are to be tested. Once all parts were read,
+    `further` returns a table of further columns whose groups are, and `groups` those of rows that
+    belong together.
     """
     _require_jinja()
     with tempfile.TemporaryDirectory(prefix="caltree-", ignore_cleanup_errors=True) as folder:
-        rows = check_parts(calibrator, parts, by, further, Path(folder))
+        rows = check_parts(calibrator, parts, by, further, groups, Path(folder))
         return Report(gather(rows, printable(title), -1))
 
 

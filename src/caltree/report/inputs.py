@@ -12,16 +12,16 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from .._audit.parts import FOLDS
+from .._audit.rows import FOLDS
 from .._audit.rows import Rows as Audited
 from .._base import Calibrator
 from .._classifier_base import CalibratedClassifierBase, before_and_after
 from .._fitted.conditions import short
 from .._fitted.fingerprint import Overlap, calibration_hashes, table_hashes
 from .._fitted.names import printable
-from .._inputs.arrays import Floats, Labels
+from .._inputs.arrays import Floats, Labels, Mask
 from .._inputs.attributes import Attribute, Attributes, learn
-from .._inputs.groups import GroupNumbers, number_groups
+from .._inputs.groups import GroupNumbers, number_groups, refuse_few_groups
 from .._inputs.groups import check_groups as check_rows_together
 from .._inputs.hashing import Hashes
 from .._inputs.indexing import count_rows, take_columns, take_rows
@@ -133,7 +133,10 @@ def check_rows(
     is_model = isinstance(calibrator, CalibratedClassifierBase)
     _check_arguments(calibrator, is_model, scores)
     kept = _Kept.of(calibrator, X, y, scores, sample_weight)
-    together = _number_groups(groups, sample_weight, count_rows(y, "y"))
+    n_rows = count_rows(y, "y")
+    weights = check_weights(sample_weight, n_rows, "y")
+    keep = np.ones(n_rows, dtype=bool) if weights is None else weights > 0
+    together = _number_groups(groups, keep)
     _check_classes(kept.labels, calibrator.classes_)
     if is_model:
         read = _read_model(calibrator, kept.X, kept.labels)
@@ -147,19 +150,13 @@ def check_rows(
     return replace(rows, groups=together)
 
 
-def _number_groups(groups: Any, sample_weight: Any, n_rows: int) -> GroupNumbers | None:
-    """Number the groups of the rows of positive weight, of which there are enough for folds."""
-    weights = check_weights(sample_weight, n_rows, "y")
-    keep = np.ones(n_rows, dtype=bool) if weights is None else weights > 0
-    given = check_rows_together(groups, n_rows, keep, "y")
+def _number_groups(groups: Any, keep: Mask) -> GroupNumbers | None:
+    """Number the groups of the rows that are kept, of which there are enough for folds."""
+    given = check_rows_together(groups, len(keep), keep, "y")
     if given is None:
         return None
     n_groups, numbers = number_groups(given[keep])
-    if n_groups < FOLDS:
-        raise ValueError(
-            f"groups has {n_groups} groups, but a report needs at least {FOLDS}, since it holds "
-            "out whole groups; leave groups out"
-        )
+    refuse_few_groups(n_groups, FOLDS, "a report")
     return numbers
 
 
@@ -168,12 +165,14 @@ def check_parts(
     parts: Iterable[Given],
     by: Sequence[int],
     further: Callable[[], Any] | None,
+    groups: Callable[[], Any],
     folder: Path,
 ) -> Rows:
     """Check rows that come in parts, and ask the calibrator, which is no model, for probabilities.
 
     Their encoded attributes are written to a file, and mapped into memory. `by` are attributes of
-    the calibrator; `further` is asked for a table of further columns once all parts are read.
+    the calibrator. Once all parts are read, `further` is asked for a table of further columns, and
+    `groups` for the groups of rows that belong together.
     """
     check_is_fitted(calibrator)
     found: list[tuple[_Read, npt.NDArray[np.intp], Floats]] = []
@@ -192,7 +191,7 @@ def check_parts(
                 file.write(np.ascontiguousarray(read.matrix).tobytes())
             found.append((replace(read, matrix=None), kept.labels, kept.weights))
     if not found:
-        raise ValueError("the weights of all rows are 0; a report needs rows that count")
+        raise ValueError("all rows have weight 0; a report needs rows of positive weight")
     reads, labels, weight = zip(*found, strict=True)
     _check_classes(np.concatenate(labels), calibrator.classes_)
     unseen.warn()
@@ -204,11 +203,13 @@ def check_parts(
         unseen=unseen,
         overlap=calibrator.fingerprint_.overlap(np.concatenate(hashes)),
     )
-    table = None
+    table, kept_rows = None, np.concatenate(keep)
     if further is not None and (table := further()) is not None:
-        table = take_rows(table, np.flatnonzero(np.concatenate(keep)))
+        table = take_rows(table, np.flatnonzero(kept_rows))
+    together = _number_groups(groups(), kept_rows)
     label, weights = np.concatenate(labels), np.concatenate(weight)
-    return _make_rows(calibrator, whole, label, weights, by, table, folder)
+    rows = _make_rows(calibrator, whole, label, weights, by, table, folder)
+    return replace(rows, groups=together)
 
 
 def _map_matrix(path: Path, attributes: Attributes | None) -> Floats | None:

@@ -231,7 +231,7 @@ def _check_delimiter(header: tuple[str, ...], delimiter: str) -> None:
     if by_other[likely] > len(header):
         now, then = (_in_words(each) for each in (delimiter, likely))
         raise UnreadableError(
-            f"its first line has {len(header)} name(s) if {now} stands between them, and "
+            f"its first line has {len(header)} name(s) if {now} separates them, and "
             f"{by_other[likely]} if {then} does; use --delimiter {then}, or {now} if that is right"
         )
 
@@ -350,7 +350,7 @@ def _jsonl(stream: Stream, stack: ExitStack) -> Opened:
     batches = _objects(_decompress(stream))
     first = next(batches, None)
     if first is None:
-        raise UnreadableError("it is empty; there should be a JSON object a line")
+        raise UnreadableError("it is empty; there should be one JSON object per line")
     return first.schema, None, chain([first], batches)
 
 
@@ -377,9 +377,9 @@ def _object(line: bytes, number: int) -> dict[str, Any]:
     try:
         found = json.loads(line)
     except ValueError as error:
-        raise UnreadableError(f"line {number} is no JSON ({error})") from None
+        raise UnreadableError(f"line {number} is not JSON ({error})") from None
     if not isinstance(found, dict):
-        raise UnreadableError(f"line {number} is no JSON object")
+        raise UnreadableError(f"line {number} is not a JSON object")
     return found
 
 

@@ -48,7 +48,7 @@ def _weighted(graph: Graph, log_odds: str, n_states: int, weight: float) -> str:
 
 
 def _sums(graph: Graph, model: BoostedModel, leaves: str) -> str:
-    """Add the sums of the values of leaves, a column a log-odds, a block of rows at a time."""
+    """Add the sums of the values of leaves, a column per log-odds, a block of rows at a time."""
     make, types = graph.onnx.helper.make_tensor_value_info, graph.onnx.TensorProto
     body = graph.make_inner()
     given = body.free_name("rows")
@@ -71,6 +71,6 @@ def _sums_of_block(graph: Graph, model: BoostedModel, leaves: str) -> str:
     begin = np.searchsorted(of_leaves, model.roots).astype(np.int64)
     places = graph.op("Add", numbers, begin[np.newaxis, :])
     values = graph.op("Gather", model.value[of_leaves], places, axis=0)
-    # A column a log-odds, with ones for the trees that add to it.
+    # A column per log-odds, with ones for the trees that add to it.
     adds = (model.state[:, np.newaxis] == np.arange(model.n_states)).astype(np.float64)
     return graph.op("MatMul", values, adds)

@@ -89,7 +89,7 @@ def _leaves(
     odds: Scores,
     missing_text: str,
 ) -> str:
-    """Add the numbers of the leaves that rows reach, a column a tree."""
+    """Add the numbers of the leaves that rows reach, a column per tree."""
     roots = model.roots
     used = np.unique(model.attribute[model.attribute >= 0]).tolist()
     if not used:

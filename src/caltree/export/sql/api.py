@@ -176,7 +176,7 @@ def _attribute_names(known: Attributes, given: Any) -> list[str]:
     if len(found) != len(names):
         raise ValueError(
             f"attributes names {len(found)} columns, but the calibrator was fitted with "
-            f"{len(names)}; give one name an attribute, or a dict of those that differ"
+            f"{len(names)}; give one name per attribute, or a dict of those that differ"
         )
     return found
 

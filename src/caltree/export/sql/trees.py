@@ -30,7 +30,7 @@ class NodeModels:
     scores: Sequence[Sequence[str]]
     """The scores that the slopes of each log-odds belong to."""
     offsets: Sequence[str]
-    """One a log-odds; empty without offsets."""
+    """One per log-odds; empty without offsets."""
     largest: float
     """The largest absolute value of a score."""
     vector: str = ""
