@@ -208,9 +208,15 @@ static inline double log_of_one_plus(double e) {
 static void logistic(const double* CALTREE_RESTRICT d, double* CALTREE_RESTRICT p,
                      double* CALTREE_RESTRICT norm, std::size_t n) {
     n = whole_vectors(n);
+    double shifted[block_rows];
+    for (std::size_t i = 0; i < n; ++i) {
+        const Reduced<double> reduced = reduce<false>(d[i] > 0.0 ? -d[i] : d[i]);
+        shifted[i] = reduced.shifted;
+        norm[i] = reduced.rest;
+    }
     for (std::size_t i = 0; i < n; ++i) {
         const double positive = d[i] > 0.0 ? d[i] : 0.0;
-        const double e = exp_of_nonpositive(d[i] > 0.0 ? -d[i] : d[i]);
+        const double e = exp_of_reduced<false>(Reduced<double>{shifted[i], norm[i]});
         const double larger = 1.0 / (1.0 + e);
         p[i] = d[i] > 0.0 ? larger : e * larger;
         norm[i] = positive + log_of_one_plus(e);
