@@ -63,9 +63,9 @@ class CalibratedClassifier(CalibratedClassifierBase):
         "published" (`PublishedCalibrationTree`), "forest" (`CalibrationForest`), "boosting"
         (`CalibrationBoosting`), "ensemble" (`CalibrationEnsemble`), "isotonic"
         (`IsotonicScaling`), "smooth_isotonic" (`SmoothIsotonicScaling`), "regularized_isotonic"
-        (`RegularizedIsotonicScaling`), "platt" (`PlattScaling`), "temperature"
-        (`TemperatureScaling`), "beta" (`BetaScaling`) or "none" (`IdentityCalibrator`, no
-        calibration). Anything else with ``fit(X, y, scores)`` and
+        (`RegularizedIsotonicScaling`), "platt" (`PlattScaling`), "robust_platt"
+        (`RobustPlattScaling`), "temperature" (`TemperatureScaling`), "beta" (`BetaScaling`) or
+        "none" (`IdentityCalibrator`, no calibration). Anything else with ``fit(X, y, scores)`` and
         ``predict_proba(X, scores)`` works as well. A search may set ``calibrator__max_depth`` and
         the like in any case.
     cv : int, splitter or iterable of (train, test), default=5
