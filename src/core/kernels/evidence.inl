@@ -31,6 +31,26 @@ static void add_to_bins(const std::uint16_t* codes, const std::uint32_t* rows, s
     }
 }
 
+static std::size_t take_bins(double* CALTREE_RESTRICT sums, std::uint8_t* CALTREE_RESTRICT marks,
+                             std::size_t n_bins, CutColumns to) {
+    Pack4 left{};
+    std::size_t count = 0;
+    for_marks(marks, n_bins, [&](std::size_t bin) {
+        double* at = sums + bin * pack_size;
+        left = left + load<Pack4>(at);
+        store(at, Pack4{});
+        double each[pack_size];
+        store(each, left);
+        to.bin[count] = static_cast<std::uint32_t>(bin);
+        to.rows[count] = each[0];
+        to.residual[count] = each[1];
+        to.variance[count] = each[2];
+        ++count;
+    });
+    std::memset(marks, 0, n_bins);
+    return count;
+}
+
 static double cut_gains(CutSums left, double residual, double variance, double penalty,
                         double* CALTREE_RESTRICT gains, std::size_t n) {
     const double* CALTREE_RESTRICT residuals = left.residual;

@@ -3,8 +3,10 @@
 
 #include <bit>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 
+#include "kernels/marks.hpp"
 #include "kernels/simd.hpp"
 
 namespace caltree {

@@ -85,6 +85,14 @@ struct CutSums {
     const double* variance;
 };
 
+// Bins one after the other, and sums over all rows up to each of them.
+struct CutColumns {
+    std::uint32_t* bin;
+    double* rows;
+    double* residual;
+    double* variance;
+};
+
 // The weight of some rows and the sum of their weighted responses, or those of one row.
 struct alignas(16) Evidence {
     double weight = 0.0;
@@ -241,6 +249,11 @@ struct Kernels {
     void (*add_to_bins)(const std::uint16_t* codes, const std::uint32_t* rows, std::size_t n,
                         const double* evidence, std::size_t stride, double* sums,
                         std::uint8_t* seen);
+
+    // Adds up the sums of bins that have a mark, four numbers each of which the last is nothing,
+    // and leaves sums and marks of 0 behind. Returns how many have one. Marks are read by whole
+    // words.
+    std::size_t (*take_bins)(double* sums, std::uint8_t* marks, std::size_t n_bins, CutColumns to);
 
     // What cuts of a node gain in deviance, times 2: penalised Newton steps on either side. n is a
     // multiple of row_multiple. Returns the largest, of which there may be one beyond the last cut.

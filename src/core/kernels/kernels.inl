@@ -41,6 +41,7 @@ static constexpr Kernels all_kernels(const char* name) {
             slopes_and_errors,
             squared_error,
             add_to_bins,
+            take_bins,
             cut_gains,
             sort_few,
             any_cut_gains,

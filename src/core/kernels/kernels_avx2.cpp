@@ -1,9 +1,11 @@
 // The same kernels, compiled for AVX2.
 #include <bit>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 
 #include "kernels/kernels.hpp"
+#include "kernels/marks.hpp"
 #include "kernels/simd.hpp"
 
 namespace caltree {

@@ -2,16 +2,15 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <vector>
 
 #include "data/bins.hpp"
 #include "data/data.hpp"
 #include "kernels/kernels.hpp"
+#include "kernels/marks.hpp"
 
 namespace caltree {
 
@@ -27,7 +26,7 @@ class BinSums {
              std::span<const double> evidence) {
         const std::size_t n_cells = n_bins + 1;
         if (sums_.size() < n_cells * stride_) sums_.resize(n_cells * stride_, 0.0);
-        if (seen_.size() < n_cells + word) seen_.resize(n_cells + word, 0);
+        if (seen_.size() < n_cells + marks_in_a_word) seen_.resize(n_cells + marks_in_a_word, 0);
         kernels_.add_to_bins(codes, rows.data(), rows.size(), evidence.data(), stride_,
                              sums_.data(), seen_.data());
     }
@@ -39,59 +38,30 @@ class BinSums {
     template <class Visit>
     void for_seen(std::size_t n_bins, Visit&& visit) {
         seen_[n_bins] = 0;  // that of missing values
-        for (std::size_t begin = 0; begin < n_bins; begin += word) {
-            for (std::uint64_t left = bits(begin); left != 0; left &= left - 1) {
-                const std::size_t bin = begin + static_cast<std::size_t>(std::countr_zero(left));
-                visit(bin, place(bin));
-            }
-        }
+        for_marks(seen_.data(), n_bins, [&](std::size_t bin) { visit(bin, place(bin)); });
     }
 
-    // The same, after which all bins are empty.
-    template <class Visit>
-    void take(std::size_t n_bins, Visit&& visit) {
-        for_seen(n_bins, [&](std::size_t bin, std::size_t at) {
-            visit(bin, at);
-            empty(at);
-        });
+    // All bins are empty then.
+    void clear(std::size_t n_bins) {
+        for_seen(n_bins, [&](std::size_t, std::size_t at) { empty(at); });
         empty(place(n_bins));
         std::fill_n(seen_.data(), n_bins, std::uint8_t{0});
     }
 
-    void clear(std::size_t n_bins) {
-        take(n_bins, [](std::size_t, std::size_t) {});
+    // Of one state: writes sums up to each bin that has rows, and returns how many have. All bins
+    // are empty then.
+    std::size_t take_cuts(std::size_t n_bins, const CutColumns& to) {
+        seen_[n_bins] = 0;
+        empty(place(n_bins));
+        return kernels_.take_bins(sums_.data(), seen_.data(), n_bins, to);
     }
 
   private:
-    static constexpr std::size_t word = 64;
-
     // By fours: a loop over all would become a call, which takes longer than this does.
     void empty(std::size_t at) {
         for (double *to = &sums_[at], *end = to + stride_; to != end; to += 4) {
             to[0] = to[1] = to[2] = to[3] = 0.0;
         }
-    }
-
-    // The first byte is the lowest.
-    static std::uint64_t eight_bytes(const std::uint8_t* from) {
-        std::uint64_t result = 0;
-        if constexpr (std::endian::native == std::endian::little) {
-            std::memcpy(&result, from, sizeof(result));
-        } else {
-            for (std::size_t b = 0; b < 8; ++b) result |= std::uint64_t{from[b]} << 8 * b;
-        }
-        return result;
-    }
-
-    // As many marks as fit into a word, a bit each.
-    std::uint64_t bits(std::size_t begin) const {
-        std::uint64_t result = 0;
-        for (std::size_t k = 0; k < word; k += 8) {
-            // Each mark is a byte of 0 or 1: their products meet side by side in the last byte.
-            const std::uint64_t marks = eight_bytes(&seen_[begin + k]);
-            result |= (marks * 0x0102040810204080U >> 56) << k;
-        }
-        return result;
     }
 
     const Kernels& kernels_ = kernels();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/kernels.hpp"
+#include "shrunken/bin_sums.hpp"
 
 namespace caltree {
 
@@ -51,6 +52,12 @@ class Cuts {
         residual_[size_] = left.residual += sums[1];
         variance_[size_] = left.variance += sums[2];
         ++size_;
+    }
+
+    // Takes what the rows of all bins say.
+    void take(BinSums& bins, std::size_t n_bins) {
+        size_ =
+            bins.take_cuts(n_bins, {bin_.data(), rows_.data(), residual_.data(), variance_.data()});
     }
 
     std::size_t size() const { return size_; }

@@ -220,11 +220,8 @@ class ResidualFinder {
     bool add_bins(const Codes& codes, std::span<const double> evidence) {
         if (codes.size() * 8 < codes.n_bins) return false;
         bins_.add(codes.codes, codes.n_bins, codes.rows, evidence);
-        const double* sums = bins_.sums();
-        const bool any_missing = sums[bins_.place(codes.n_bins)] > 0.0;
-        StateSums left;
-        bins_.take(codes.n_bins,
-                   [&](std::size_t bin, std::size_t at) { cuts_.add(bin, sums + at, left); });
+        const bool any_missing = bins_.sums()[bins_.place(codes.n_bins)] > 0.0;
+        cuts_.take(bins_, codes.n_bins);
         return !any_missing;
     }
 
