@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -14,10 +15,10 @@ from .._inputs.arrays import Floats, Mask
 from .._inputs.groups import deal_groups
 from ..curves import BetaScaling
 from .axes import Axis, score_axis
-from .effects import Effect, effect_of
+from .effects import Effect, effect_of, p_value_of
 from .null import residuals, variances
 from .rows import Rows
-from .scan import FAMILIES, Region, Table, find_large, measure, ratios, tables_and_classes
+from .scan import DEPTHS, FAMILIES, Region, Table, find_large, measure, ratios, tables_and_classes
 
 Half = npt.NDArray[np.intp]
 
@@ -26,8 +27,10 @@ _MOST_REGIONS_A_HALF = 6
 # The evidence for a region, a share of the likelihood ratios of all, below which it is not tested,
 # unless it is the first: each test makes all others harder to pass.
 _LEAST_EVIDENCE = 0.1
-# There are more regions of two conditions than of one: together, they count for as much.
-_DEPTHS = {1: 0.5, 2: 0.5}
+# A half cannot tell one region from others that are nearly the same, or from some that chance made
+# as likely: so many share a test, down to this part of the evidence for the first.
+_MOST_ALTERNATIVES = 30
+_LEAST_OF_FIRST = 0.01
 # So many rows show where to look.
 _MOST_ROWS = 25_000
 _LARGEST_STEP = 4.0
@@ -63,6 +66,12 @@ class Suggestion:
     channel: int
     inside: Mask
     """Whether each of the rows to test it on is in it."""
+    share: float
+    """Of a test: the rest is that of alternatives, so a p-value must be divided by it."""
+
+    def adjust(self, p_value: float | None) -> float | None:
+        """Adjust a p-value for the alternatives."""
+        return None if p_value is None else min(1.0, p_value / self.share)
 
 
 def find_regions(
@@ -76,6 +85,7 @@ def find_regions(
         quarters = deal_halves(tested_rows, random)
         for each in suggest_regions(rows, axes, halves[finding], halves[half], random):
             effect = effect_of(tested_rows, each.channel, each.inside)
+            effect = replace(effect, p_value=each.adjust(effect.p_value))
             parts = effects_in_halves(tested_rows, each.channel, each.inside, quarters)
             found.append(Found(each.conditions, each.channel, half, effect, parts))
     return found
@@ -84,14 +94,32 @@ def find_regions(
 def suggest_regions(
     rows: Rows, axes: Sequence[Axis], learned: Half, tested: Half, random: np.random.Generator
 ) -> Iterator[Suggestion]:
-    """Yield the regions that one half suggests, and their rows in the other half."""
+    """Yield the regions that one half suggests, and their rows in the other half.
+
+    Alternatives share a test in proportion to the evidence for them in the first half (a weighted
+    Bonferroni adjustment). Of these, that one is yielded which is farthest off in the other half.
+    """
     rows = rows.without_matrix()
     if len(learned) > _MOST_ROWS:
         learned = np.sort(random.choice(learned, _MOST_ROWS, replace=False))
-    for channel, region in _search(rows, axes, learned):
-        scored = [*axes, score_axis(rows, channel)]
-        inside = region.contains([axis.take(tested) for axis in scored])
-        yield Suggestion(region.words(scored), channel, inside)
+    tested_rows = rows.take(tested)
+    of_scores = [score_axis(rows, channel) for channel in rows.channels]
+    there = [axis.take(tested) for axis in axes]
+    for alternatives in _search(rows, axes, of_scores, learned):
+        total = sum(each.evidence for each in alternatives)
+        suggested = []
+        for each in alternatives:
+            score = of_scores[each.place]
+            inside = each.region.contains([*there, score.take(tested)])
+            words = each.region.words([*axes, score])
+            channel = rows.channels[each.place]
+            suggested.append(Suggestion(words, channel, inside, each.evidence / total))
+        yield min(suggested, key=partial(_rank, tested_rows))
+
+
+def _rank(rows: Rows, each: Suggestion) -> float:
+    p_value = p_value_of(rows, each.channel, each.inside)
+    return math.inf if p_value is None else p_value / each.share
 
 
 def effects_in_halves(
@@ -107,84 +135,88 @@ def effects_in_halves(
     return found[0], found[1]
 
 
-def _search(rows: Rows, axes: Sequence[Axis], learned: Half) -> Iterator[tuple[int, Region]]:
-    """Yield the regions for which there is most evidence, each beside those before it.
+@dataclass(frozen=True, eq=False)
+class _Candidate:
+    """A region, and the evidence for it."""
 
-    What a curve would put right for all rows is put right first.
+    evidence: float
+    """The likelihood ratio, times the share of the region in all that are looked at."""
+    place: int
+    """Of its class among the channels."""
+    region: Region
+
+
+def _search(
+    rows: Rows, axes: Sequence[Axis], of_scores: Sequence[Axis], learned: Half
+) -> Iterator[list[_Candidate]]:
+    """Yield the regions for which there is most evidence, each with alternatives to it.
+
+    Each is looked for beside those before it. What a curve would put right for all rows is put
+    right first.
     """
     here = _with_curve(rows.take(learned))
     known = [axis.take(learned) for axis in axes]
-    of_scores = [score_axis(rows, channel).take(learned) for channel in rows.channels]
-    large = {
-        depth: [
-            find_large(table, here.row_weights)
-            for table, _ in tables_and_classes(known, of_scores, depth)
-        ]
-        for depth in _DEPTHS
-    }
+    of_scores = [axis.take(learned) for axis in of_scores]
+    priors = _priors(known, of_scores, here.row_weights)
     for number in range(_MOST_REGIONS_A_HALF):
-        evidence, place, region = _strongest(here, known, of_scores, large)
-        is_weak = evidence < _LEAST_EVIDENCE / len(rows.channels)
-        if region is None or (is_weak and number > 0):
+        found = _strongest(here, known, of_scores, priors)
+        if not found or (number > 0 and found[0].evidence < _LEAST_EVIDENCE / len(rows.channels)):
             return
-        channel = rows.channels[place]
-        yield channel, region
-        here = _put_right(here, channel, region.contains([*known, of_scores[place]]))
+        yield found
+        first = found[0]
+        inside = first.region.contains([*known, of_scores[first.place]])
+        here = _put_right(here, rows.channels[first.place], inside)
 
 
-@dataclass(frozen=True)
-class _Best:
-    """The largest likelihood ratio of some regions, and the number of them."""
-
-    ratio: float = 0.0
-    region: Region | None = None
-    count: int = 0
-
-    def beside(self, table: Table, tested: Mask, found: Floats) -> _Best:
-        """The best of these and of those of a table that are tested."""
-        top = int(np.where(tested, found, 0.0).argmax())
-        ratio = float(found.flat[top]) if tested.flat[top] else 0.0
-        count = self.count + int(np.count_nonzero(tested))
-        if ratio > self.ratio:
-            return _Best(ratio, table.region(top), count)
-        return replace(self, count=count)
+def _priors(
+    axes: Sequence[Axis], of_scores: Sequence[Axis], weights: Floats
+) -> dict[int, list[Floats]]:
+    """By depth and table, the share of each region in all of its class: 0 if it is too small."""
+    found = {}
+    for depth, share in DEPTHS.items():
+        counts = np.zeros((len(of_scores), len(FAMILIES)))
+        large = []
+        for table, places in tables_and_classes(axes, of_scores, depth):
+            members = (
+                np.stack(table.families, axis=-1) & find_large(table, weights)[..., np.newaxis]
+            )
+            counts[places] += members.reshape(-1, len(FAMILIES)).sum(axis=0)
+            large.append((members, places))
+        each = share * np.array(FAMILIES) / np.maximum(counts, 1.0)
+        found[depth] = [members @ each[places].T for members, places in large]
+    return found
 
 
 def _strongest(
     rows: Rows,
     axes: Sequence[Axis],
     of_scores: Sequence[Axis],
-    large: dict[int, list[Mask]],
-) -> tuple[float, int, Region | None]:
-    """The region with the largest likelihood ratio, as a share of the number of its kind.
-
-    The second is the place of its class among the channels.
-    """
+    priors: dict[int, list[Floats]],
+) -> list[_Candidate]:
+    """The regions for which there is most evidence, the first of them first."""
     own = np.column_stack([residuals(rows, channel) for channel in rows.channels])
     variance = np.column_stack([variances(rows, channel) for channel in rows.channels])
-    strongest: tuple[float, int, Region | None] = (0.0, 0, None)
-    for depth, share in _DEPTHS.items():
-        best = [[_Best() for _ in FAMILIES] for _ in rows.channels]
-        for (table, places), of_table in zip(
-            tables_and_classes(axes, of_scores, depth), large[depth], strict=True
+    best: list[tuple[float, int, Table, int]] = []
+    most = 0.0
+    for depth, of_depth in priors.items():
+        for (table, places), prior in zip(
+            tables_and_classes(axes, of_scores, depth), of_depth, strict=True
         ):
-            if not of_table.any():
+            large = prior[..., 0] > 0.0
+            if not large.any():
                 continue
-            sizes = measure(table, rows.row_weights, variance[:, places], of_table)
-            if not sizes.is_tested.any():
-                continue
+            sizes = measure(table, rows.row_weights, variance[:, places], large)
             found = ratios(table.regions(table.cells(own[:, places])), sizes.variance)
-            for k, place in enumerate(places):
-                best[place] = [
-                    each.beside(table, sizes.is_tested[..., k] & members, found[..., k])
-                    for each, members in zip(best[place], table.families, strict=True)
-                ]
-        for place, families in enumerate(best):
-            for each, weight in zip(families, FAMILIES, strict=True):
-                evidence = share * weight * each.ratio / max(each.count, 1)
-                if evidence > strongest[0]:
-                    strongest = (evidence, place, each.region)
-    return strongest
+            evidence = np.where(sizes.is_tested, prior * found, 0.0).reshape(-1, len(places))
+            most = max(most, float(evidence.max()))
+            for flat, k in np.argwhere(evidence > _LEAST_OF_FIRST * most).tolist():
+                best.append((float(evidence[flat, k]), places[k], table, flat))
+    best = sorted(best, key=lambda each: -each[0])[:_MOST_ALTERNATIVES]
+    return [
+        _Candidate(evidence, place, table.region(flat))
+        for evidence, place, table, flat in best
+        if evidence > _LEAST_OF_FIRST * most
+    ]
 
 
 def _with_curve(rows: Rows) -> Rows:

@@ -169,7 +169,11 @@ def _regions(sides: Sides, axes: Sequence[Axis], random: np.random.Generator) ->
         for rows in both:
             for each in suggest_regions(rows, axes, learned, tested, random):
                 if each.inside.any():
-                    yield _examine(here, each.conditions, each.inside, each.channel)
+                    found = _examine(here, each.conditions, each.inside, each.channel)
+                    yield replace(
+                        found,
+                        p_values={name: each.adjust(p) for name, p in found.p_values.items()},
+                    )
 
 
 def _examine(sides: Sides, conditions: list[str], inside: Mask, channel: int | None) -> Place:
