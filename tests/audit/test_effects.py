@@ -106,3 +106,18 @@ def test_p_values_are_adjusted_by_hand():
     assert adjust(found, "holm") == pytest.approx([0.03, 0.06, 0.06])
     assert adjust(found, "benjamini-hochberg") == pytest.approx([0.03, 0.04, 0.04])
     assert adjust([], "holm") == []
+
+
+def test_one_of_several_alternatives_has_a_share_of_the_error():
+    random = np.random.default_rng(0)
+    predicted = random.uniform(0.1, 0.9, 400)
+    rows = rows_of(predicted, random.random(400) < expit(logit(predicted) + 0.35))
+    inside = np.ones(400, dtype=bool)
+    alone, shared = effect_of(rows, 1, inside), effect_of(rows, 1, inside, share=0.1)
+    assert shared.p_value == pytest.approx(10 * alone.p_value)
+    assert shared.shift == alone.shift
+    # At a tenth of 5 %, the reach of a normal interval is 2.81 standard errors, not 1.96.
+    for low, high in (("shift_low", "shift_high"), ("low", "high")):
+        widths = [getattr(each, high) - getattr(each, low) for each in (shared, alone)]
+        assert widths[0] / widths[1] == pytest.approx(2.807 / 1.96, rel=0.02)
+    assert effect_of(rows, 1, inside, share=1e-9).p_value == 1.0

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from benchmarks import audit
+from caltree.metrics import multicalibration_error
 
 
 @pytest.mark.parametrize("two", [False, True])
@@ -40,3 +41,28 @@ def test_the_level_is_printed(capsys, monkeypatch):
     monkeypatch.setattr(audit, "rejects", lambda *given: (True, False))
     audit.main(["level", "--repeats", "2"])
     assert "all                    100.0%                         0.0%" in capsys.readouterr().out
+
+
+def test_power_is_printed_with_the_standard_error_of_the_difference(capsys, monkeypatch):
+    monkeypatch.setattr(audit, "null_sigmas", lambda seed: (4.0, 0.5))
+    # The audit detects all, MCGrad every other group, of which it names none.
+    monkeypatch.setattr(
+        audit,
+        "detects",
+        lambda shift, two, seed: (True, True, True, 3.0 + 2.0 * (seed % 2), True, seed % 2 == 0),
+    )
+    audit.main(["power", "--repeats", "4"])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3 + 6
+    assert lines[-1].split()[2:] == [
+        *("100%", "100%", "100%", "50%", "0%", "50%", "100%"),
+        *("+50.0%", "±", "25.0%"),
+    ]
+
+
+def test_a_segment_of_all_rows_is_no_group(monkeypatch):
+    monkeypatch.setattr(audit, "multicalibration", lambda *given: (5.0, 0.01))
+    whole = multicalibration_error(np.zeros((50, 1)), np.arange(50) % 2, np.full(50, 0.4))
+    assert whole.segment == audit.ALL_ROWS
+    monkeypatch.setattr(audit, "multicalibration_error", lambda *given: whole)
+    assert not audit.detects(1.0, False, 0)[-1]

@@ -105,7 +105,9 @@ def audit(
     a little below 0 where there is nothing to put right.
 
     Regions are found on one half of the rows and tested on the other, and the other way around.
-    They have one condition or two, at least 50 rows and 2 % of the weight.
+    They have one condition or two, at least 50 rows and 2 % of the weight. Where a half suggests
+    several alternatives, these share one test in proportion to the evidence for them, and their
+    intervals are wider, so that those of all alternatives hold together.
 
     References
     ----------

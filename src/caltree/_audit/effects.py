@@ -48,8 +48,12 @@ class Effect(Frequency):
     """Not adjusted; None if there are too few rows to test."""
 
 
-def frequency_of(rows: Rows, channel: int, inside: Mask) -> Frequency:
-    """The predicted probability of a class and its observed frequency, in some of the rows."""
+def frequency_of(rows: Rows, channel: int, inside: Mask, share: float = 1.0) -> Frequency:
+    """The predicted probability of a class and its observed frequency, in some of the rows.
+
+    Of rows that were chosen by their labels among alternatives, `share` is the share of the error
+    that an interval may have: the intervals of all alternatives hold together.
+    """
     weights = rows.row_weights[inside]
     predicted, observed = rows.predicted(channel)[inside], rows.observed(channel)[inside]
     total = float(weights.sum())
@@ -57,7 +61,7 @@ def frequency_of(rows: Rows, channel: int, inside: Mask) -> Frequency:
     # Rows of unequal weights tell as much as so many of equal ones.
     worth = total**2 / float(weights @ weights)
     inflation = _inflation(rows, channel, inside)
-    low, high = wilson_interval(frequency, worth / max(inflation, 1.0), CONFIDENCE)
+    low, high = wilson_interval(frequency, worth / max(inflation, 1.0), _confidence(share))
     return Frequency(
         n_rows=int(np.count_nonzero(inside)),
         share=total / float(rows.row_weights.sum()),
@@ -68,17 +72,22 @@ def frequency_of(rows: Rows, channel: int, inside: Mask) -> Frequency:
     )
 
 
-def effect_of(rows: Rows, channel: int, inside: Mask) -> Effect:
+def effect_of(rows: Rows, channel: int, inside: Mask, share: float = 1.0) -> Effect:
     """Compare the predicted probability of a class with its observed frequency, in some rows."""
-    shift, low, high = _shift(rows, channel, inside, _inflation(rows, channel, inside))
-    p_value = p_value_of(rows, channel, inside)
+    inflation = _inflation(rows, channel, inside)
+    shift, low, high = _shift(rows, channel, inside, inflation, _confidence(share))
+    p_value = p_value_of(rows, channel, inside, share)
     return Effect(
-        **vars(frequency_of(rows, channel, inside)),
+        **vars(frequency_of(rows, channel, inside, share)),
         shift=shift,
         shift_low=low,
         shift_high=high,
         p_value=p_value,
     )
+
+
+def _confidence(share: float) -> float:
+    return 1.0 - share * (1.0 - CONFIDENCE)
 
 
 def _inflation(rows: Rows, channel: int, inside: Mask) -> float:
@@ -89,8 +98,11 @@ def _inflation(rows: Rows, channel: int, inside: Mask) -> float:
     return float(sums @ sums) / float(variances(rows, channel)[inside].sum())
 
 
-def p_value_of(rows: Rows, channel: int, inside: Mask) -> float | None:
-    """P-value of the claim that the predictions are right; None if there are too few rows."""
+def p_value_of(rows: Rows, channel: int, inside: Mask, share: float = 1.0) -> float | None:
+    """P-value of the claim that the predictions are right; None if there are too few rows.
+
+    Of rows that have only a share of a test, it is divided by that.
+    """
     weights, predicted = rows.row_weights[inside], rows.predicted(channel)[inside]
     if len(predicted) < FEWEST_ROWS or predicted @ (1.0 - predicted) < LEAST_VARIANCE:
         return None
@@ -101,8 +113,10 @@ def p_value_of(rows: Rows, channel: int, inside: Mask) -> float | None:
         error = math.sqrt(float(sums @ sums))
         if n_groups < 10 or error == 0.0:
             return None
-        return 2.0 * float(stdtr(n_groups - 1, -abs(float(own.sum())) / error))
-    return tail_probability(predicted, weights, float(own.sum()))
+        tail = 2.0 * float(stdtr(n_groups - 1, -abs(float(own.sum())) / error))
+    else:
+        tail = tail_probability(predicted, weights, float(own.sum()))
+    return min(1.0, tail / share)
 
 
 def tail_probability(predicted: Floats, weights: Floats, excess: float) -> float:
@@ -152,14 +166,16 @@ def _tilt(predicted: Floats, weights: Floats, excess: float) -> float:
     return tilt
 
 
-def _shift(rows: Rows, channel: int, inside: Mask, inflation: float) -> tuple[float, float, float]:
+def _shift(
+    rows: Rows, channel: int, inside: Mask, inflation: float, confidence: float
+) -> tuple[float, float, float]:
     """The shift of log-odds that turns predicted into observed, and its interval.
 
     The interval has the shifts that a score test does not reject.
     """
     weights, odds = rows.row_weights[inside], rows.log_odds(channel)[inside]
     target = float(weights @ rows.observed(channel)[inside])
-    reach = float(ndtri(0.5 + CONFIDENCE / 2.0)) * math.sqrt(max(inflation, 1.0))
+    reach = float(ndtri(0.5 + confidence / 2.0)) * math.sqrt(max(inflation, 1.0))
 
     def solve(side: float) -> float:
         shift, low, high = 0.0, -_LARGEST_SHIFT, _LARGEST_SHIFT

@@ -67,11 +67,7 @@ class Suggestion:
     inside: Mask
     """Whether each of the rows to test it on is in it."""
     share: float
-    """Of a test: the rest is that of alternatives, so a p-value must be divided by it."""
-
-    def adjust(self, p_value: float | None) -> float | None:
-        """Adjust a p-value for the alternatives."""
-        return None if p_value is None else min(1.0, p_value / self.share)
+    """Of a test: the rest is that of alternatives."""
 
 
 def find_regions(
@@ -84,8 +80,7 @@ def find_regions(
         tested_rows = bare.take(halves[half])
         quarters = deal_halves(tested_rows, random)
         for each in suggest_regions(rows, axes, halves[finding], halves[half], random):
-            effect = effect_of(tested_rows, each.channel, each.inside)
-            effect = replace(effect, p_value=each.adjust(effect.p_value))
+            effect = effect_of(tested_rows, each.channel, each.inside, each.share)
             parts = effects_in_halves(tested_rows, each.channel, each.inside, quarters)
             found.append(Found(each.conditions, each.channel, half, effect, parts))
     return found
@@ -97,7 +92,8 @@ def suggest_regions(
     """Yield the regions that one half suggests, and their rows in the other half.
 
     Alternatives share a test in proportion to the evidence for them in the first half (a weighted
-    Bonferroni adjustment). Of these, that one is yielded which is farthest off in the other half.
+    Bonferroni adjustment). The one with the smallest p-value in the other half is yielded, or the
+    first if none is below 1.
     """
     rows = rows.without_matrix()
     if len(learned) > _MOST_ROWS:
@@ -118,8 +114,8 @@ def suggest_regions(
 
 
 def _rank(rows: Rows, each: Suggestion) -> float:
-    p_value = p_value_of(rows, each.channel, each.inside)
-    return math.inf if p_value is None else p_value / each.share
+    p_value = p_value_of(rows, each.channel, each.inside, each.share)
+    return math.inf if p_value is None else p_value
 
 
 def effects_in_halves(

@@ -33,12 +33,13 @@ class Finding(Effect):
     predicted, observed : float
         The mean probability, and the frequency of the class.
     low, high : float
-        The interval of the frequency, by Wilson.
+        The interval of the frequency, by Wilson; of a region, adjusted for alternatives to it.
     shift, shift_low, shift_high : float
         What must be added to the log-odds of the scores, and its interval; infinite where the
         class has all rows or none.
     p_value : float or None
-        Of the claim that the scores are right here; None if there are too few rows to test.
+        Of the claim that the scores are right here, for a region adjusted for alternatives to it;
+        None if there are too few rows to test.
     adjusted_p_value : float or None
         The same, adjusted for all groups and regions that were tested.
     is_off : bool

@@ -169,17 +169,18 @@ def _regions(sides: Sides, axes: Sequence[Axis], random: np.random.Generator) ->
         for rows in both:
             for each in suggest_regions(rows, axes, learned, tested, random):
                 if each.inside.any():
-                    found = _examine(here, each.conditions, each.inside, each.channel)
-                    yield replace(
-                        found,
-                        p_values={name: each.adjust(p) for name, p in found.p_values.items()},
-                    )
+                    yield _examine(here, each.conditions, each.inside, each.channel, each.share)
 
 
-def _examine(sides: Sides, conditions: list[str], inside: Mask, channel: int | None) -> Place:
-    """Look at some rows; of several classes, at the one with the smallest p-value."""
+def _examine(
+    sides: Sides, conditions: list[str], inside: Mask, channel: int | None, share: float = 1.0
+) -> Place:
+    """Look at some rows; of several classes, at the one with the smallest p-value.
+
+    The share is less than 1 for one of several alternatives: see `effects.frequency_of`.
+    """
     channels = sides.before.channels if channel is None else [channel]
-    found = [_p_values(sides, each, inside) for each in channels]
+    found = [_p_values(sides, each, inside, share) for each in channels]
     least = [min((p for p in each.values() if p is not None), default=2.0) for each in found]
     chosen = int(np.argmin(least))
     # The class was chosen by its p-values.
@@ -192,18 +193,18 @@ def _examine(sides: Sides, conditions: list[str], inside: Mask, channel: int | N
     return Place(
         conditions=conditions,
         label=before.classes[channel],
-        before=frequency_of(before, channel, inside),
-        after=frequency_of(after, channel, inside),
+        before=frequency_of(before, channel, inside, share),
+        after=frequency_of(after, channel, inside, share),
         p_values=p_values,
         diagram=diagram_of(before, after, channel, inside),
         adjusted={},
     )
 
 
-def _p_values(sides: Sides, channel: int, inside: Mask) -> dict[str, float | None]:
+def _p_values(sides: Sides, channel: int, inside: Mask, share: float) -> dict[str, float | None]:
     both = (sides.before, sides.after, sides.between)
     found = {
-        question: p_value_of(rows, channel, inside)
+        question: p_value_of(rows, channel, inside, share)
         for question, rows in zip(QUESTIONS, both, strict=True)
     }
     n_rows = int(np.count_nonzero(inside))

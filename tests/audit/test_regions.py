@@ -1,0 +1,115 @@
+"""Regions: found on one half of the rows, where alternatives share the test on the other."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from caltree._audit import regions
+from caltree._audit.axes import attribute_axes, score_axis
+from caltree._audit.effects import effect_of, p_value_of
+from caltree._audit.regions import deal_halves, find_regions, suggest_regions
+
+from .scenes import make_rows
+from .test_whole import rows_of
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return rows_of(*make_rows(3000, shift=0.6)[:3])
+
+
+@pytest.fixture(scope="module")
+def faint():
+    """The same attributes, with less to find."""
+    return rows_of(*make_rows(3000, shift=0.2)[:3])
+
+
+@pytest.fixture(scope="module")
+def axes(rows):
+    return attribute_axes(rows)
+
+
+@pytest.fixture(scope="module")
+def halves(rows):
+    return deal_halves(rows, np.random.default_rng(0))
+
+
+def search(rows, axes, learned):
+    return list(regions._search(rows, axes, [score_axis(rows, 1)], learned))
+
+
+def suggest(rows, axes, halves):
+    return list(suggest_regions(rows, axes, *halves, np.random.default_rng(0)))
+
+
+def test_all_regions_of_a_class_together_have_a_share_of_1(rows, axes):
+    priors = regions._priors(axes, [score_axis(rows, 1)], rows.row_weights)
+    assert sum(each.sum() for of_depth in priors.values() for each in of_depth) == pytest.approx(1)
+
+
+def test_alternatives_come_by_evidence_and_are_few(faint, axes, halves):
+    found = search(faint, axes, halves[0])
+    assert 1 < len(found[0]) <= 30
+    for alternatives in found:
+        evidence = [each.evidence for each in alternatives]
+        assert evidence == sorted(evidence, reverse=True)
+        assert evidence[-1] > 0.01 * evidence[0]
+        assert len({each.region.conditions for each in alternatives}) == len(alternatives)
+
+
+def test_shares_do_not_depend_on_the_rows_that_regions_are_tested_on(faint, axes, halves):
+    learned, tested = halves
+    labels = faint.labels.copy()
+    labels[tested] = labels[tested][::-1]
+    other = replace(faint, labels=labels)
+    first, second = search(faint, axes, learned), search(other, axes, learned)
+    for one, same in zip(first, second, strict=True):
+        assert [each.evidence for each in one] == [each.evidence for each in same]
+        assert [each.region.conditions for each in one] == [each.region.conditions for each in same]
+
+
+def test_the_alternative_with_the_smallest_p_value_for_its_share_is_tested(faint, axes, halves):
+    learned, tested = halves
+    there, scored = faint.take(tested), [*axes, score_axis(faint, 1)]
+    taken = [axis.take(tested) for axis in scored]
+    for each, alternatives in zip(
+        suggest(faint, axes, halves), search(faint, axes, learned), strict=True
+    ):
+        total = sum(one.evidence for one in alternatives)
+        alone = [p_value_of(there, 1, one.region.contains(taken)) for one in alternatives]
+        p_values = [
+            np.inf if p is None else min(1.0, p * total / one.evidence)
+            for p, one in zip(alone, alternatives, strict=True)
+        ]
+        chosen = alternatives[int(np.argmin(p_values))]
+        assert each.conditions == chosen.region.words(scored)
+        assert each.share == pytest.approx(chosen.evidence / total)
+
+
+def test_a_group_that_is_not_the_first_of_its_half_is_found(rows, axes, halves, monkeypatch):
+    """Chance may put another region before it, which the other half knows nothing about."""
+    [first, *_], *_ = search(rows, axes, halves[0])
+    assert first.region.words([*axes]) == ["school = none"]
+    sex = replace(first, evidence=3 * first.evidence, region=regions.Region(((1, 0),)))
+    monkeypatch.setattr(regions, "_search", lambda *given: iter([[sex, first]]))
+    [found] = suggest(rows, axes, halves)
+    assert found.conditions == ["school = none"]
+    assert found.share == pytest.approx(0.25)
+    for each in find_regions(rows, axes, halves, np.random.default_rng(0)):
+        there = rows.take(halves[each.tested_on])
+        inside = first.region.contains([axis.take(halves[each.tested_on]) for axis in axes])
+        assert each.effect == effect_of(there, 1, inside, 0.25)
+
+
+def test_calibrated_scores_have_few_regions_that_are_off():
+    """At a level of 10 % per half, 16 of 160 tests are expected at most."""
+    n_claims = 0
+    for seed in range(80):
+        rows = rows_of(*make_rows(1000, seed=seed)[:3])
+        random = np.random.default_rng(seed)
+        found = find_regions(rows, attribute_axes(rows), deal_halves(rows, random), random)
+        for half in (0, 1):
+            first = next(each for each in found if each.tested_on == half)
+            n_claims += (first.effect.p_value or 1.0) <= 0.1
+    assert n_claims <= 25
