@@ -150,7 +150,7 @@ def test_columns_go_by_name(kind, library, monkeypatch):
         assert (
             report(calibrator, table, y, scores).data == report(calibrator, known, y, scores).data
         )
-    with pytest.raises(ValueError, match=r"X lacks the attributes \['plan'\] .*'extra'\] instead"):
+    with pytest.raises(ValueError, match=r"X lacks \['plan'\], .*'extra'\] instead"):
         calibrator.predict_proba(make[library](other.drop(columns="plan")), scores)
 
 

@@ -21,7 +21,7 @@ from ._fitted.trees import WEIGHT_ROUNDING, Trees
 from ._inputs.arrays import Floats
 from ._inputs.attributes import Attributes
 from ._inputs.groups import number_groups
-from ._inputs.labels import check_weights, known_labels
+from ._inputs.labels import check_weights, known_labels, warn_of_label_column
 from ._inputs.parameters import check_count
 from ._inputs.scores import ScoreKind
 from ._inputs.tables import read_table
@@ -80,6 +80,7 @@ class AttributeCalibrator(AttributeEstimator, Calibrator):
         """
         self._check_parameters()
         rows = self._check_rows(X, y, scores, sample_weight, self.score_type, groups)
+        warn_of_label_column(X, y)
         with progress.fitting(self, self.verbose):
             self._fit(X, rows)
         return self

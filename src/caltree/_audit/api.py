@@ -9,6 +9,7 @@ import numpy as np
 
 from .._inputs.parameters import check_choice, check_flag, check_jobs
 from .._inputs.scores import SCORE_TYPES
+from .._inputs.warning import rows_checked_before
 from ..metrics import MulticalibrationError, smooth_calibration_error
 from ..metrics.multicalibration import SegmentLimits, worst_segment
 from .adjust import Adjustment, adjust
@@ -150,7 +151,8 @@ def audit(
     whole = examine_whole(rows, axes, random)
     halves = deal_halves(rows, random)
     named = examine_groups(rows, columns, halves, pairs=pairs)
-    found = find_regions(rows, axes, halves, random)
+    with rows_checked_before():
+        found = find_regions(rows, axes, halves, random)
     every: list[Named | Found] = [*named, *found]
     tested = [each for each in every if each.effect.p_value is not None]
     findings = _adjust(rows, every, tested, adjustment, alpha)

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from .._inputs.warning import did_you_mean
 from .._options import ABOUT_NAMES, names_option
 from . import options
 from .columns import GUESSES
@@ -174,5 +175,6 @@ def _check_by(request: AuditRequest, attributes: tuple[str, ...]) -> None:
     unknown = [name for name in request.by or () if name not in attributes]
     if unknown:
         raise CommandError(
-            f"--by names {unknown[0]}, which is not an attribute; these are {', '.join(attributes)}"
+            f"--by names {unknown[0]}, which is not an attribute"
+            f"{did_you_mean(unknown[0], attributes)}; these are {', '.join(attributes)}"
         )

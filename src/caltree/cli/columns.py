@@ -120,7 +120,7 @@ def find_positive(scores: Sequence[str], classes: Sequence[Any], given: str | No
     said = _classes_in_names(scores, classes)
     if said is not None:
         return Positive(classes[said[0]], "by the name of the column", by_name=True)
-    return Positive(classes[1], "the second class; --positive says otherwise")
+    return Positive(classes[1], "the second class; use --positive for the other")
 
 
 def _check_positive(scores: Sequence[str], classes: Sequence[Any], given: str) -> Any:

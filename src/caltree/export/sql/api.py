@@ -67,7 +67,11 @@ class SqlColumns(Mapping[Any, str]):
         self._bodies = bodies
 
     def __getitem__(self, label: Any) -> str:
-        return self._check_length(self._layers.expression(self._bodies[label]))
+        try:
+            body = self._bodies[label]
+        except (KeyError, TypeError):  # TypeError: a slice, as of a string
+            raise KeyError(f"{label!r} is not a class; the classes are {list(self)}") from None
+        return self._check_length(self._layers.expression(body))
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.names)
