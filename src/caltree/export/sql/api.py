@@ -88,7 +88,7 @@ class SqlColumns(Mapping[Any, str]):
     def select(self, table: str | Sequence[str], columns: Sequence[str] | None = None) -> str:
         """Return a whole query, in which the classes share what they have in common.
 
-        With more than two classes it is much shorter and quicker than their expressions.
+        With more than two classes it is much shorter and faster than their expressions.
 
         Parameters
         ----------
