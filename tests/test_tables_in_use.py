@@ -167,7 +167,7 @@ def test_new_values_are_counted_in_one_warning(kind):
     [warning] = caught
     assert warning.filename == __file__
     assert str(warning.message).startswith(
-        "of 600 rows, some have values that no training row had: 'plan': a new category such as "
+        "some of 600 rows have values that no training row had: 'plan': a new category such as "
         "'gold' in 200 rows; 'age': missing in 5 rows, though never in training."
     )
 

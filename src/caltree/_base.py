@@ -180,7 +180,7 @@ class Calibrator(WithIntervals, StoredEstimator):
         keep: Mask | None = None,
         of: str = "X",
     ) -> tuple[Floats, Mask | None]:
-        """Read scores; also tell which rows are bad, if these are no error."""
+        """Read scores; also tell which rows are bad, if these are not an error."""
         error = check_choice("on_bad_rows", on_bad_rows, ON_BAD_ROWS) == "error"
         matrix = as_score_matrix(scores, n_rows, len(self.classes_), keep, of, finite=error)
         self._check_width(matrix)

@@ -263,7 +263,7 @@ class AttributeCalibrator(AttributeEstimator, Calibrator):
         )
 
     def _check_table(self, X: Any) -> None:
-        """Refuse anything that is no table of attributes."""
+        """Refuse anything that is not a table of attributes."""
         read_table(X, "X")
 
     def _make_dataset(self, X: Any, rows: TrainingRows, categorical_features: Any) -> Dataset:

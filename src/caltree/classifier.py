@@ -341,13 +341,16 @@ class CalibratedClassifier(CalibratedClassifierBase):
         return np.asarray(self.calibrator_.interval_around(said, attributes, present, confidence))
 
     def __getattr__(self, name: str) -> NoReturn:
-        """Say where the parts of an ensemble are to whoever looks for one pair."""
+        """Say where to look: in the pairs of an ensemble, or in the calibrator."""
         if name in ("estimator_", "calibrator_") and "calibrated_classifiers_" in vars(self):
             raise AttributeError(
                 f"an ensemble has no {name}, but one for each fold: take one of its "
                 "calibrated_classifiers_, or fit with ensemble=False"
             )
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        text = f"{type(self).__name__!r} object has no attribute {name!r}"
+        if not name.startswith("_") and hasattr(vars(self).get("calibrator_"), name):
+            text += f"; its calibrator has one: use calibrator_.{name}"
+        raise AttributeError(text)
 
     def save(self, path: Any) -> NoReturn:
         """Refuse to write JSON, which cannot hold the classifier, and say what to do instead.

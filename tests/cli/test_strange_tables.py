@@ -80,7 +80,7 @@ def changed(n_rows=300):
 
 
 EXPECTED = (
-    ": of 300 rows, some have values that no training row had: 'channel': a new category such as "
+    ": some of 300 rows have values that no training row had: 'channel': a new category such as "
     "'phone' in 100 rows; 'member': missing in 10 rows, though never in training. "
 )
 

@@ -65,7 +65,7 @@ SCORES = np.linspace(0.1, 0.9, 200)
 @pytest.mark.parametrize("table", [FRAME, pl.from_pandas(FRAME), pa.table(FRAME)])
 @pytest.mark.parametrize("use", [CalibrationTree().fit, audit])
 def test_a_column_named_as_the_labels_is_warned_of(use, table):
-    with pytest.warns(UserWarning, match="X has a column 'left', and so is y named") as caught:
+    with pytest.warns(UserWarning, match="X has a column 'left', which is also the name") as caught:
         use(table, FRAME["left"], SCORES)
     assert len(caught) == 1 and caught[0].filename == __file__
 

@@ -237,6 +237,6 @@ def warn_of_label_column(X: Any, y: Any) -> None:
     names = getattr(X, "column_names", getattr(X, "columns", ()))  # pyarrow; pandas and polars
     if isinstance(name, str) and name in list(names):
         warn_user(
-            f"X has a column {name!r}, and so is y named. If it holds the labels, leave it out of "
-            "X: new rows have no label yet"
+            f"X has a column {name!r}, which is also the name of y. If it holds the labels, leave "
+            "it out of X: new rows have no label yet"
         )

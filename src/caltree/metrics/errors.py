@@ -267,8 +267,8 @@ def expected_calibration_error(
     v = o (1 - o) / (n - 1). So even perfect probabilities have an error above 0, and more bins make
     it larger. With ``norm="l2"`` each squared difference is reduced by v [1]_, which makes the sum
     of squares unbiased. With ``norm="l1"`` each difference d becomes 2 ``|d|`` - E|N(d, v)|, the
-    bootstrap correction in closed form. This removes only about two fifths of the error that perfect
-    probabilities have by chance. Either sum is set to 0 where it is negative.
+    bootstrap correction in closed form. This removes only about two fifths of the error that
+    perfect probabilities have by chance. Either sum is set to 0 where it is negative.
 
     A weight is a number of rows: n is the sum of the weights of a bin. A bin of fewer than two
     rows has no v and adds nothing to a debiased error.

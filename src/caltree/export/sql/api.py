@@ -116,8 +116,8 @@ class SqlColumns(Mapping[Any, str]):
         text, longest = "\n".join(lines), DIALECTS[self.dialect].longest_query
         if longest is not None and len(text.encode()) > longest:
             raise ValueError(
-                f"the SQL has {len(text.encode())} bytes, but {self.dialect} takes no query of "
-                f"more than {longest}; fit a smaller calibrator, e.g. with max_depth, "
+                f"the SQL has {len(text.encode())} bytes, but {self.dialect} takes queries of "
+                f"at most {longest}; fit a smaller calibrator, e.g. with max_depth, "
                 "path_averaging=False or fewer trees"
             )
         return text
