@@ -21,6 +21,7 @@ from caltree import (
     PlattScaling,
     PublishedCalibrationTree,
     RegularizedIsotonicScaling,
+    RobustPlattScaling,
     SmoothIsotonicScaling,
     TemperatureScaling,
 )
@@ -48,6 +49,7 @@ CALIBRATORS = {
     "isotonic": IsotonicScaling(),
     "smooth isotonic": SmoothIsotonicScaling(),
     "regularized isotonic": RegularizedIsotonicScaling(),
+    "robust platt": RobustPlattScaling(),
     "identity": IdentityCalibrator(),
 }
 GLOBAL = [

@@ -21,6 +21,7 @@ from caltree import (
     PlattScaling,
     PublishedCalibrationTree,
     RegularizedIsotonicScaling,
+    RobustPlattScaling,
     SmoothIsotonicScaling,
     TemperatureScaling,
 )
@@ -38,6 +39,7 @@ CALIBRATORS = [
     IsotonicScaling(),
     SmoothIsotonicScaling(),
     RegularizedIsotonicScaling(),
+    RobustPlattScaling(),
     IdentityCalibrator(),
 ]
 IDS = [repr(each) for each in CALIBRATORS]

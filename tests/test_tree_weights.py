@@ -22,6 +22,7 @@ from caltree import (
     PlattScaling,
     PublishedCalibrationTree,
     RegularizedIsotonicScaling,
+    RobustPlattScaling,
     SmoothIsotonicScaling,
     TemperatureScaling,
 )
@@ -264,6 +265,7 @@ EVERY = {
     "isotonic": IsotonicScaling(),
     "smooth isotonic": SmoothIsotonicScaling(),
     "regularized isotonic": RegularizedIsotonicScaling(),
+    "robust platt": RobustPlattScaling(),
     "identity": IdentityCalibrator(),
 }
 every_calibrator = pytest.mark.parametrize("calibrator", EVERY.values(), ids=EVERY)

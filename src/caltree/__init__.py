@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .logistic_model_tree import LogisticModelTree
     from .published import PublishedCalibrationTree
     from .regularized_isotonic import RegularizedIsotonicScaling
+    from .robust_platt import RobustPlattScaling
     from .scaling import (
         IdentityCalibrator,
         IsotonicScaling,
@@ -38,6 +39,7 @@ __all__ = [
     "PlattScaling",
     "PublishedCalibrationTree",
     "RegularizedIsotonicScaling",
+    "RobustPlattScaling",
     "SmoothIsotonicScaling",
     "TemperatureScaling",
     "__version__",
@@ -60,6 +62,7 @@ _HOMES = {
     "PlattScaling": "scaling",
     "PublishedCalibrationTree": "published",
     "RegularizedIsotonicScaling": "regularized_isotonic",
+    "RobustPlattScaling": "robust_platt",
     "SmoothIsotonicScaling": "scaling",
     "TemperatureScaling": "curves",
     "audit": "_audit",

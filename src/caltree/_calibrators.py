@@ -17,6 +17,7 @@ from .forest import CalibrationForest
 from .logistic_model_tree import LogisticModelTree
 from .published import PublishedCalibrationTree
 from .regularized_isotonic import RegularizedIsotonicScaling
+from .robust_platt import RobustPlattScaling
 from .scaling import IdentityCalibrator, IsotonicScaling, PlattScaling, SmoothIsotonicScaling
 from .tree import CalibrationTree
 
@@ -30,6 +31,7 @@ SHORTCUTS: dict[str, type[Calibrator]] = {
     "smooth_isotonic": SmoothIsotonicScaling,
     "regularized_isotonic": RegularizedIsotonicScaling,
     "platt": PlattScaling,
+    "robust_platt": RobustPlattScaling,
     "temperature": TemperatureScaling,
     "beta": BetaScaling,
     "none": IdentityCalibrator,
@@ -57,9 +59,9 @@ def load(path: Any) -> StoredEstimator:
     -------
     calibrator or classifier
         A `CalibrationTree`, `PublishedCalibrationTree`, `CalibrationForest`,
-        `CalibrationBoosting`, `CalibrationEnsemble`, `PlattScaling`, `TemperatureScaling`,
-        `BetaScaling`, `IsotonicScaling`, `SmoothIsotonicScaling`, `RegularizedIsotonicScaling`,
-        `IdentityCalibrator` or `LogisticModelTree`, as the file says.
+        `CalibrationBoosting`, `CalibrationEnsemble`, `PlattScaling`, `RobustPlattScaling`,
+        `TemperatureScaling`, `BetaScaling`, `IsotonicScaling`, `SmoothIsotonicScaling`,
+        `RegularizedIsotonicScaling`, `IdentityCalibrator` or `LogisticModelTree`, as the file says.
 
     Examples
     --------

@@ -63,11 +63,11 @@ class CalibratedClassifier(CalibratedClassifierBase):
         "published" (`PublishedCalibrationTree`), "forest" (`CalibrationForest`), "boosting"
         (`CalibrationBoosting`), "ensemble" (`CalibrationEnsemble`), "isotonic" (`IsotonicScaling`),
         "smooth_isotonic" (`SmoothIsotonicScaling`), "regularized_isotonic"
-        (`RegularizedIsotonicScaling`), "platt" (`PlattScaling`), "temperature"
-        (`TemperatureScaling`), "beta" (`BetaScaling`) or "none" (`IdentityCalibrator`, no
-        calibration). Anything else with ``fit(X, y, scores)`` and ``predict_proba(X, scores)``
-        works as well. A search can set parameters such as ``calibrator__max_depth``, even if the
-        calibrator is given by name.
+        (`RegularizedIsotonicScaling`), "platt" (`PlattScaling`), "robust_platt"
+        (`RobustPlattScaling`), "temperature" (`TemperatureScaling`), "beta" (`BetaScaling`) or
+        "none" (`IdentityCalibrator`, no calibration). Anything else with ``fit(X, y, scores)`` and
+        ``predict_proba(X, scores)`` works as well. A search can set parameters such as
+        ``calibrator__max_depth``, even if the calibrator is given by name.
     cv : int, splitter or iterable of (train, test), default=5
         The folds of the out-of-fold scores. A number of folds is stratified, and keeps `groups`
         together if they are given. Rows that no fold tests, such as the first of a

@@ -87,11 +87,14 @@ class PlattScaling(GlobalCalibrator):
 
     def _fit(self, rows: TrainingRows) -> dict[str, Any]:
         odds = log_odds(rows.kind.one_score_a_class(rows.scores), rows.score_type)
-        sigmoids = _one_versus_rest(fit_sigmoid, odds, rows)
+        sigmoids = _one_versus_rest(self._fitter(), odds, rows)
         return {
             "slopes_": np.array([slope for slope, _ in sigmoids]),
             "intercepts_": np.array([intercept for _, intercept in sigmoids]),
         }
+
+    def _fitter(self) -> Callable[[Floats, Mask, Floats | None], tuple[float, float]]:
+        return fit_sigmoid
 
     def _calibrate(self, matrix: Floats) -> Floats:
         odds = log_odds(self._kind().one_score_a_class(matrix), self.score_type_)

@@ -49,8 +49,8 @@ BAD_PARAMS = [
         "calibrator",
         ["tea", "Tree", ""],
         "calibrator must be one of 'tree', 'published', 'forest', 'boosting', 'ensemble', "
-        "'isotonic', 'smooth_isotonic', 'regularized_isotonic', 'platt', 'temperature', 'beta', "
-        "'none', got",
+        "'isotonic', 'smooth_isotonic', 'regularized_isotonic', 'platt', 'robust_platt', "
+        "'temperature', 'beta', 'none', got",
     ),
     ("ensemble", ["auto", None, 1], "ensemble must be True or False, got"),
     ("calibrator", [CalibrationTree(max_depth=-1)], "max_depth must be None or a whole number"),

@@ -21,6 +21,7 @@ from caltree import (
     PlattScaling,
     PublishedCalibrationTree,
     RegularizedIsotonicScaling,
+    RobustPlattScaling,
     SmoothIsotonicScaling,
     TemperatureScaling,
 )
@@ -37,6 +38,7 @@ NAMES = {
     "isotonic": IsotonicScaling(),
     "smooth_isotonic": SmoothIsotonicScaling(),
     "regularized_isotonic": RegularizedIsotonicScaling(),
+    "robust_platt": RobustPlattScaling(),
     "platt": PlattScaling(),
     "temperature": TemperatureScaling(),
     "beta": BetaScaling(),

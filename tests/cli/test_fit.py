@@ -19,6 +19,7 @@ from caltree import (
     PlattScaling,
     PublishedCalibrationTree,
     RegularizedIsotonicScaling,
+    RobustPlattScaling,
     SmoothIsotonicScaling,
     TemperatureScaling,
 )
@@ -77,6 +78,7 @@ def test_the_model_knows_its_columns(run, visits):
         ("boosting", CalibrationBoosting()),
         ("ensemble", CalibrationEnsemble(random_state=0)),
         ("platt", PlattScaling()),
+        ("robust_platt", RobustPlattScaling()),
         ("temperature", TemperatureScaling()),
         ("beta", BetaScaling()),
         ("isotonic", IsotonicScaling()),
@@ -90,6 +92,7 @@ def test_the_model_knows_its_columns(run, visits):
         "boosting",
         "ensemble",
         "platt",
+        "robust_platt",
         "temperature",
         "beta",
         "isotonic",

@@ -28,6 +28,7 @@ from caltree import (
     PlattScaling,
     PublishedCalibrationTree,
     RegularizedIsotonicScaling,
+    RobustPlattScaling,
     SmoothIsotonicScaling,
     TemperatureScaling,
 )
@@ -49,6 +50,7 @@ CALIBRATORS = {
     "isotonic": IsotonicScaling(),
     "smooth isotonic": SmoothIsotonicScaling(),
     "regularized isotonic": RegularizedIsotonicScaling(),
+    "robust platt": RobustPlattScaling(),
     "identity": IdentityCalibrator(),
 }
 every = pytest.mark.parametrize("name", CALIBRATORS)

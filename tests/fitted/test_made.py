@@ -16,6 +16,7 @@ from caltree import (
     PlattScaling,
     PublishedCalibrationTree,
     RegularizedIsotonicScaling,
+    RobustPlattScaling,
     SmoothIsotonicScaling,
     TemperatureScaling,
 )
@@ -35,6 +36,7 @@ KINDS = [
     IsotonicScaling(),
     SmoothIsotonicScaling(),
     RegularizedIsotonicScaling(),
+    RobustPlattScaling(),
     IdentityCalibrator(),
 ]
 

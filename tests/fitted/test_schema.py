@@ -26,6 +26,7 @@ from caltree import (
     PlattScaling,
     PublishedCalibrationTree,
     RegularizedIsotonicScaling,
+    RobustPlattScaling,
     SmoothIsotonicScaling,
     TemperatureScaling,
     cli,
@@ -203,6 +204,7 @@ CASES = {
     "isotonic, many classes": (IsotonicScaling, lambda: rows(5)),
     "smooth isotonic": (SmoothIsotonicScaling, rows),
     "regularized isotonic": (RegularizedIsotonicScaling, rows),
+    "robust Platt": (lambda: RobustPlattScaling(epsilon=2.0), rows),
     "identity": (IdentityCalibrator, rows),
     "identity, several classifiers": (IdentityCalibrator, lambda: rows(3, 2)),
 }

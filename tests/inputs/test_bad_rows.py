@@ -13,6 +13,7 @@ from caltree import (
     PlattScaling,
     PublishedCalibrationTree,
     RegularizedIsotonicScaling,
+    RobustPlattScaling,
     SmoothIsotonicScaling,
     TemperatureScaling,
 )
@@ -27,6 +28,7 @@ CALIBRATORS = [
     IsotonicScaling(),
     SmoothIsotonicScaling(),
     RegularizedIsotonicScaling(),
+    RobustPlattScaling(),
     IdentityCalibrator(),
 ]
 names = [type(calibrator).__name__ for calibrator in CALIBRATORS]

@@ -93,13 +93,13 @@ def check_monotone(value: Any) -> None:
         check_flag("monotone", value, "'auto', ")
 
 
-def check_penalty(value: Any) -> float:
-    """Check a penalty, large enough to keep models finite and finite itself."""
+def check_penalty(value: Any, name: str = "l2_regularization") -> float:
+    """Check a penalty or a limit, large enough to keep models finite and finite itself."""
     is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
     if not is_number or not (_SMALLEST_PENALTY <= value <= _LARGEST_PENALTY):
         raise ValueError(
-            f"l2_regularization must be a number from {_SMALLEST_PENALTY:g} to "
-            f"{_LARGEST_PENALTY:g}, got {reprlib.repr(value)}"
+            f"{name} must be a number from {_SMALLEST_PENALTY:g} to {_LARGEST_PENALTY:g}, "
+            f"got {reprlib.repr(value)}"
         )
     return float(value)
 

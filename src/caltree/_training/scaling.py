@@ -13,6 +13,8 @@ _SMALLEST_SPREAD = 1e-14
 _SMALLEST_DISTANCE = 1e-150
 _SMALLEST_DEVIATION = 1e-30
 LARGEST_COEFFICIENT = 1e200
+# The standard deviation of normal numbers, in medians of their distance from the median.
+_DEVIATION_OF_MEDIAN = 1.4826
 # What is closer to 0 counts as 0 in isotonic regression, for the same reason.
 _SMALLEST_SCORE = 1e-290
 SMALLEST_STEP = _SMALLEST_SCORE * 2.0**-54
@@ -25,13 +27,22 @@ _SMALLEST_CURVATURE = 1e-300
 _NOT_SINGULAR = 1.0 + 1e-12
 
 
-def fit_sigmoid(score: Floats, positive: Mask, weights: Floats | None) -> tuple[float, float]:
-    """Fit the most likely sigmoid for Platt's targets; return its slope and intercept."""
+def fit_sigmoid(
+    score: Floats, positive: Mask, weights: Floats | None, epsilon: float | None = None
+) -> tuple[float, float]:
+    """Fit the most likely sigmoid for Platt's targets; return its slope and intercept.
+
+    Given `epsilon`, scores farther from the median than so many robust standard deviations count
+    less.
+    """
     weight = np.broadcast_to(1.0, len(score)) if weights is None else weights
     n_positive, n_negative = float(weight[positive].sum()), float(weight[~positive].sum())
     target = np.where(positive, (n_positive + 1.0) / (n_positive + 2.0), 1.0 / (n_negative + 2.0))
     against = np.where(positive, 1.0 / (n_positive + 2.0), (n_negative + 1.0) / (n_negative + 2.0))
     share = weight / (n_positive + n_negative)
+    if epsilon is not None:
+        share = share * count_outliers_less(score, weight, epsilon)
+        share /= share.sum()
     flat = float(np.log(share @ target) - np.log(share @ against))
     # Scores are centred and scaled, whatever the classifier's unit.
     centre = float(share @ score)
@@ -43,6 +54,24 @@ def fit_sigmoid(score: Floats, positive: Mask, weights: Floats | None) -> tuple[
     slope, intercept = _most_likely(unit / spread, target, against, share, flat)
     slope = slope / spread / farthest
     return slope, intercept - slope * centre
+
+
+def count_outliers_less(score: Floats, weight: Floats, epsilon: float) -> Floats:
+    """Return Huber's weights of scores: 1 up to `epsilon` robust standard deviations."""
+    distance = np.abs(score - _median(score, weight))
+    limit = epsilon * _DEVIATION_OF_MEDIAN * _median(distance, weight)
+    if limit <= 0.0:
+        return np.ones(len(score))
+    return np.asarray(limit / np.maximum(distance, limit))
+
+
+def _median(values: Floats, weight: Floats) -> float:
+    """Return the median, in which a row of weight 2 counts as two."""
+    order = np.argsort(values)
+    below = np.cumsum(weight[order])
+    middle = np.searchsorted(below, below[-1] / 2, side="left")
+    next_one = min(np.searchsorted(below, below[-1] / 2, side="right"), len(order) - 1)
+    return float(values[order[middle]] / 2 + values[order[next_one]] / 2)
 
 
 def _most_likely(

@@ -25,21 +25,30 @@ static inline Pack power_of_two(Pack shifted) {
     return std::bit_cast<Pack>((std::bit_cast<typename BitsOf<Pack>::Type>(shifted) + 1023) << 52);
 }
 
-// exp(x) for x <= 0, within one unit in the last place, 0 where the true value rounds to it.
-// The same on every machine, which the C library's is not. If `tame`, smaller ones than the tame
-// are held there.
-template <bool tame = false, class Pack>
-static inline Pack exp_of_nonpositive(Pack x) {
-    // exp(x) = 2^k exp(r), k the nearest integer to x / ln 2, |r| <= ln 2 / 2.
-    constexpr double shift = 0x1.8p52;  // adding it rounds to an integer, kept in the low bits
+// x = k ln 2 + rest, k the nearest integer to x / ln 2, so that exp(x) = 2^k exp(rest).
+template <class Pack>
+struct Reduced {
+    Pack shifted, rest;  // k in the low bits of a shifted number; at most ln 2 / 2 in size
+};
+
+static constexpr double shift_to_integer = 0x1.8p52;  // adding it rounds to one
+
+// If `tame`, smaller numbers than the tame are held there.
+template <bool tame, class Pack>
+static inline Reduced<Pack> reduce(Pack x) {
     constexpr double ln2_high = 6.93147180369123816490e-01;
     constexpr double ln2_low = 1.90821492927058770002e-10;
     const Pack inside = at_least(x, tame ? tame_exponent : -746.0);
-    const Pack shifted = inside * 1.44269504088896338700e+00 + shift;
-    const Pack k = shifted - shift;
-    const Pack r = (inside - k * ln2_high) - k * ln2_low;
+    const Pack shifted = inside * 1.44269504088896338700e+00 + shift_to_integer;
+    const Pack k = shifted - shift_to_integer;
+    return {shifted, (inside - k * ln2_high) - k * ln2_low};
+}
+
+template <bool tame, class Pack>
+static inline Pack exp_of_reduced(Reduced<Pack> x) {
     // (exp(r) - 1 - r) / r^2, interpolated at Chebyshev's points: relative error of exp 2e-17.
     // Summed in pairs, for the sake of many short chains instead of one long one.
+    const Pack r = x.rest;
     const Pack r2 = r * r;
     const Pack r4 = r2 * r2;
     const Pack low = (0x1.0000000000001p-1 + 0x1.5555555555556p-3 * r) +
@@ -49,10 +58,20 @@ static inline Pack exp_of_nonpositive(Pack x) {
     const Pack high = 0x1.2891834686c7ep-22 + 0x1.af38a71a18cb9p-26 * r;
     const Pack q = low + (middle + high * r4) * r4;
     const Pack fraction = 1.0 + (r + r2 * q);
-    if (tame) return fraction * power_of_two(shifted);
+    if (tame) return fraction * power_of_two(x.shifted);
     // In two steps: 2^k alone may lie below the normal numbers.
+    const Pack k = x.shifted - shift_to_integer;
     const Pack upper = at_least(k, -1000.0);
-    return fraction * power_of_two(upper + shift) * power_of_two((k - upper) + shift);
+    return fraction * power_of_two(upper + shift_to_integer) *
+           power_of_two((k - upper) + shift_to_integer);
+}
+
+// exp(x) for x <= 0, within one unit in the last place, 0 where the true value rounds to it.
+// The same on every machine, which the C library's is not. If `tame`, smaller ones than the tame
+// are held there.
+template <bool tame = false, class Pack>
+static inline Pack exp_of_nonpositive(Pack x) {
+    return exp_of_reduced<tame>(reduce<tame>(x));
 }
 
 static void highest(const double* CALTREE_RESTRICT F, ClassList classes, std::size_t F_stride,
@@ -189,9 +208,15 @@ static inline double log_of_one_plus(double e) {
 static void logistic(const double* CALTREE_RESTRICT d, double* CALTREE_RESTRICT p,
                      double* CALTREE_RESTRICT norm, std::size_t n) {
     n = whole_vectors(n);
+    double shifted[block_rows];
+    for (std::size_t i = 0; i < n; ++i) {
+        const Reduced<double> reduced = reduce<false>(d[i] > 0.0 ? -d[i] : d[i]);
+        shifted[i] = reduced.shifted;
+        norm[i] = reduced.rest;
+    }
     for (std::size_t i = 0; i < n; ++i) {
         const double positive = d[i] > 0.0 ? d[i] : 0.0;
-        const double e = exp_of_nonpositive(d[i] > 0.0 ? -d[i] : d[i]);
+        const double e = exp_of_reduced<false>(Reduced<double>{shifted[i], norm[i]});
         const double larger = 1.0 / (1.0 + e);
         p[i] = d[i] > 0.0 ? larger : e * larger;
         norm[i] = positive + log_of_one_plus(e);

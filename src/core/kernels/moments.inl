@@ -38,10 +38,18 @@ static bool residuals_by_softmax(const double* CALTREE_RESTRICT F, ClassList cla
             least = smaller_of(Fk, least);
         }
         store(lowest + i, least - most);
-        Pack total{};
+        // In two loops of short chains, many of which are under way at a time.
         for (std::size_t k = 0; k < classes.count; ++k) {
             const Pack Fk = load<Pack>(F + classes.index[k] * rows.stride + i);
-            const Pack e = exp_of_nonpositive<!exact>(Fk - most);
+            const Reduced<Pack> reduced = reduce<!exact>(Fk - most);
+            store(p + k * lanes<Pack>, reduced.rest);
+            store(to.w + k * to.stride + i, reduced.shifted);
+        }
+        Pack total{};
+        for (std::size_t k = 0; k < classes.count; ++k) {
+            const Pack shifted = load<Pack>(to.w + k * to.stride + i);
+            const Pack rest = load<Pack>(p + k * lanes<Pack>);
+            const Pack e = exp_of_reduced<!exact>(Reduced<Pack>{shifted, rest});
             store(p + k * lanes<Pack>, e);
             total = total + e;
         }

@@ -18,6 +18,9 @@
 
 namespace caltree {
 
+// The rows of a node lie far apart: that many further on are sent for while others are worked on.
+inline constexpr std::size_t rows_ahead = 16;
+
 // Tells the processor that some memory will be read soon.
 inline void prefetch([[maybe_unused]] const void* address) {
 #if defined(__GNUC__)

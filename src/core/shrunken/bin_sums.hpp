@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <vector>
 
@@ -71,15 +72,23 @@ class BinSums {
         }
     }
 
+    // The first byte is the lowest.
+    static std::uint64_t eight_bytes(const std::uint8_t* from) {
+        std::uint64_t result = 0;
+        if constexpr (std::endian::native == std::endian::little) {
+            std::memcpy(&result, from, sizeof(result));
+        } else {
+            for (std::size_t b = 0; b < 8; ++b) result |= std::uint64_t{from[b]} << 8 * b;
+        }
+        return result;
+    }
+
     // As many marks as fit into a word, a bit each.
     std::uint64_t bits(std::size_t begin) const {
         std::uint64_t result = 0;
         for (std::size_t k = 0; k < word; k += 8) {
-            std::uint64_t marks = 0;
-            for (std::size_t b = 0; b < 8; ++b) {
-                marks |= std::uint64_t{seen_[begin + k + b]} << 8 * b;
-            }
             // Each mark is a byte of 0 or 1: their products meet side by side in the last byte.
+            const std::uint64_t marks = eight_bytes(&seen_[begin + k]);
             result |= (marks * 0x0102040810204080U >> 56) << k;
         }
         return result;

@@ -13,6 +13,7 @@
 #include "data/data.hpp"
 #include "data/stop.hpp"
 #include "kernels/kernels.hpp"
+#include "kernels/simd.hpp"
 #include "shrunken/newton.hpp"
 #include "shrunken/regressors.hpp"
 
@@ -187,6 +188,12 @@ class NodeModelFitter {
         }
         double total = 0.0;
         for (std::size_t i = 0; i < rows.size(); ++i) {
+            if (i + rows_ahead < rows.size()) {
+                const Row ahead = rows[i + rows_ahead];
+                prefetch(&records_[ahead]);
+                prefetch(&probability_[ahead]);
+                prefetch(&row_loss_[ahead]);
+            }
             const Record& record = records_[rows[i]];
             offset_[i] = record.offset;
             score_[i] = record.score;

@@ -13,6 +13,7 @@
 #include "data/bins.hpp"
 #include "data/data.hpp"
 #include "data/stop.hpp"
+#include "kernels/simd.hpp"
 #include "shrunken/bin_sums.hpp"
 #include "shrunken/one_state.hpp"
 
@@ -100,14 +101,13 @@ class ResidualFinder {
     // `evidence`: of every row, in the order of `rows`, shape.stride() numbers each.
     ResidualSplit find(std::span<const Row> rows, std::span<const double> evidence,
                        std::span<const std::size_t> attributes) {
-        std::fill(node_.begin(), node_.end(), 0.0);
-        for (std::size_t i = 0; i < rows.size(); ++i) add(node_.data(), evidence, i);
+        add_up(rows.size(), evidence);
         const bool copied = copy_codes(rows);
         ResidualSplit best;
         for (const std::size_t a : attributes) {
             if (columns_[a].n_bins < 1) continue;
             stop_check_.count(rows.size());
-            const Codes codes = copied ? Codes{columns_[a].n_bins, &copied_[a * most_copied_rows],
+            const Codes codes = copied ? Codes{columns_[a].n_bins, &copied_[a * copied_stride],
                                                std::span(numbers_).first(rows.size())}
                                        : Codes{columns_[a].n_bins, columns_[a].codes.data(), rows};
             if (shape_.n_states == 1 && columns_[a].numeric) {
@@ -145,8 +145,10 @@ class ResidualFinder {
     }
 
   private:
-    // Up to so many rows, codes are copied by row, before columns are looked at one by one.
-    static constexpr std::size_t most_copied_rows = 256;
+    // Up to so many rows, codes are copied by row, before columns are looked at one by one. Columns
+    // of the copy are not a power of two apart, or they would be in each other's way in the cache.
+    static constexpr std::size_t most_copied_rows = 4096;
+    static constexpr std::size_t copied_stride = most_copied_rows + 32;
 
     // An attribute: the codes of some rows.
     struct Codes {
@@ -166,12 +168,13 @@ class ResidualFinder {
         if (numbers_.empty()) {
             numbers_.resize(most_copied_rows);
             std::iota(numbers_.begin(), numbers_.end(), Row{0});
-            copied_.resize(columns_.size() * most_copied_rows);
+            copied_.resize(columns_.size() * copied_stride);
         }
         for (std::size_t i = 0; i < rows.size(); ++i) {
+            if (i + rows_ahead < rows.size()) prefetch(by_row_->of(rows[i + rows_ahead]));
             const Bin* from = by_row_->of(rows[i]);
             Bin* to = copied_.data() + i;
-            for (std::size_t a = 0; a < columns_.size(); ++a) to[a * most_copied_rows] = from[a];
+            for (std::size_t a = 0; a < columns_.size(); ++a) to[a * copied_stride] = from[a];
         }
         return true;
     }
@@ -239,6 +242,23 @@ class ResidualFinder {
         Bin bin;
         std::size_t at;
     };
+
+    // All rows of the node.
+    void add_up(std::size_t n_rows, std::span<const double> evidence) {
+        std::fill(node_.begin(), node_.end(), 0.0);
+        if (shape_.n_states > 1) {
+            for (std::size_t i = 0; i < n_rows; ++i) add(node_.data(), evidence, i);
+            return;
+        }
+        StateSums all;  // in registers
+        for (std::size_t i = 0; i < n_rows; ++i) {
+            const double* from = evidence.data() + i * EvidenceShape{}.stride();
+            all.rows += from[0];
+            all.residual += from[1];
+            all.variance += from[2];
+        }
+        node_ = {all.rows, all.residual, all.variance};
+    }
 
     void add(double* to, std::span<const double> evidence, std::size_t i) const {
         const double* from = evidence.data() + i * shape_.stride();
