@@ -177,7 +177,7 @@ def test_a_classifier_counts_new_values():
     frame = frame[["plan", "age"]]
     chosen = make_column_transformer(("passthrough", ["age"]))
     model = CalibratedClassifier(make_pipeline(chosen, GaussianNB()), cv=2).fit(frame, y)
-    with pytest.warns(UserWarning, match="of 600 rows have .* a new category such as 'z' in 600 rows"):
+    with pytest.warns(UserWarning, match="of 600 rows have .* new category such as 'z' in 600"):
         model.predict_proba(frame.assign(plan="z"))
 
 
