@@ -188,7 +188,7 @@ def describe_backwards(
     if positive is not None:
         other = classes[1 - column]
         return (
-            f"{text}Most likely they are the scores of {other!r}; if so, fit with "
+            f"{text}Most likely they are the scores of {other!r}; if so, use "
             f"pos_label={other!r} (in the command, --positive {other})."
         )
     if len(found) > 1 and len(classes) > 2:
