@@ -124,7 +124,7 @@ def test_the_class_of_several_that_is_ranked_backwards_is_named():
     p = rng.dirichlet([1.0, 1.0, 1.0], 2000)
     y = np.array(["a", "b", "c"])[[rng.choice(3, p=row) for row in p]]
     PlattScaling().fit(None, y, p)
-    with pytest.warns(UserWarning, match=r"So ranked are 'a', 'c'\. .*order of the classes"):
+    with pytest.warns(UserWarning, match=r"ranked backwards are 'a', 'c'\. .*order of the classes"):
         PlattScaling().fit(None, y, p[:, ::-1])
     frame = pd.DataFrame(p[:, ::-1], columns=["c", "b", "a"])
     PlattScaling().fit(None, y, frame)

@@ -150,7 +150,7 @@ def test_columns_go_by_name(kind, library, monkeypatch):
         assert (
             report(calibrator, table, y, scores).data == report(calibrator, known, y, scores).data
         )
-    with pytest.raises(ValueError, match=r"X lacks the attributes \['plan'\] .*'extra'\] instead"):
+    with pytest.raises(ValueError, match=r"X lacks \['plan'\], .*'extra'\] instead"):
         calibrator.predict_proba(make[library](other.drop(columns="plan")), scores)
 
 
@@ -167,7 +167,7 @@ def test_new_values_are_counted_in_one_warning(kind):
     [warning] = caught
     assert warning.filename == __file__
     assert str(warning.message).startswith(
-        "of 600 rows, some have values that no training row had: 'plan': a new category such as "
+        "some of 600 rows have values that no training row had: 'plan': a new category such as "
         "'gold' in 200 rows; 'age': missing in 5 rows, though never in training."
     )
 
@@ -177,7 +177,7 @@ def test_a_classifier_counts_new_values():
     frame = frame[["plan", "age"]]
     chosen = make_column_transformer(("passthrough", ["age"]))
     model = CalibratedClassifier(make_pipeline(chosen, GaussianNB()), cv=2).fit(frame, y)
-    with pytest.warns(UserWarning, match="of 600 rows, .* a new category such as 'z' in 600 rows"):
+    with pytest.warns(UserWarning, match="of 600 rows have .* new category such as 'z' in 600"):
         model.predict_proba(frame.assign(plan="z"))
 
 

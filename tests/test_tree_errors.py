@@ -292,8 +292,8 @@ def test_a_score_that_is_no_probability():
 
 FITTED = fixed_tree().fit(FRAME, Y, SCORES)
 BAD_NEWS = {
-    "missing": (FRAME[["a", "b"]], SCORES, r"X lacks the attributes \['c'\]"),
-    "renamed": (FRAME.rename(columns={"c": "d"}), SCORES, r"\['c'\] .*it has \['d'\] instead"),
+    "missing": (FRAME[["a", "b"]], SCORES, r"X lacks \['c'\], which the"),
+    "renamed": (FRAME.rename(columns={"c": "d"}), SCORES, r"\['c'\], .*it has \['d'\] instead"),
     "too narrow": (X[:, :2], SCORES, "X has 2 attributes, but the calibrator was fitted with 3"),
     "flat": (X[:, 0], SCORES, "X must have rows and columns"),
     "short scores": (FRAME, SCORES[1:], "scores has 59 rows, but X has 60"),

@@ -92,7 +92,7 @@ def names_of(known: Iterable[str]) -> Callable[[str], tuple[str, ...]]:
 def _count(given: str) -> int:
     """A number from 1 on."""
     if not given.isdecimal() or int(given) < 1:
-        raise argparse.ArgumentTypeError(f"{given} is no number from 1 on")
+        raise argparse.ArgumentTypeError(f"{given} is not a number of at least 1")
     return int(given)
 
 

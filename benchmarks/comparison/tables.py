@@ -30,7 +30,7 @@ WORSE_THAN_OTHERS = 0.01
 FEW_ROWS = 2000
 """Ranks of data sets with at most so many rows are also given apart."""
 
-_PLACES = "A cell is a data set and a learner; it counts with the runs of which both have all folds"
+_PLACES = "A cell is a data set and a learner. A run counts if both have all of its folds"
 
 
 def all_tables(store: Store, measure: str = "rmse", runs: int | None = None) -> list[Table]:

@@ -63,10 +63,10 @@ class Calibrator(WithIntervals, StoredEstimator):
     def to_sql(
         self, dialect: str = "duckdb", *, scores: Any = None, attributes: Any = None
     ) -> SqlColumns:
-        """The fitted calibrator as SQL: an expression per class over the columns of a table.
+        """The fitted calibrator as SQL: one expression per class over the columns of a table.
 
-        A database then says what `predict_proba` says. The names of columns and the categories
-        are quoted, whatever they hold.
+        A database then computes the same as `predict_proba`. The names of columns and the
+        categories are always quoted.
 
         Parameters
         ----------
@@ -77,8 +77,9 @@ class Calibrator(WithIntervals, StoredEstimator):
             they are ``score`` if there is one, else ``score_`` and the class, with ``_1``,
             ``_2``, ... for several classifiers.
         attributes : list of str or dict, optional
-            The columns of the attributes, if they are not called as in training: all of them, or
-            a dict from the old names to the new ones. Without names they were ``x0``, ``x1``, ...
+            The columns of the attributes, if their names differ from those in training: all of
+            them, or a dict from the old names to the new ones. Without names they were ``x0``,
+            ``x1``, ...
 
         Returns
         -------
@@ -88,9 +89,8 @@ class Calibrator(WithIntervals, StoredEstimator):
 
         Notes
         -----
-        NULL and NaN are missing attributes. Where a score is missing, infinite or, of
-        probabilities, not from 0 to 1, so that `predict_proba` would refuse it, the result is
-        NULL.
+        NULL and NaN are missing attributes. The result is NULL where `predict_proba` would refuse
+        the score: if it is missing, infinite or, for probabilities, not between 0 and 1.
 
         Examples
         --------
@@ -112,16 +112,16 @@ class Calibrator(WithIntervals, StoredEstimator):
     def to_onnx(
         self, *, dtype: Literal["float32", "float64"] = "float32", missing_text: str = ""
     ) -> ModelProto:
-        """The fitted calibrator as a model of ONNX, e.g. for onnxruntime.
+        """The fitted calibrator as an ONNX model, e.g. for onnxruntime.
 
-        What goes in must be what `predict_proba` would take: an ONNX model checks nothing.
+        An ONNX model checks nothing: give it only inputs that `predict_proba` would accept.
 
         Parameters
         ----------
         dtype : {"float32", "float64"}, default="float32"
-            The precision of the numbers that go in and out. Between, all are of double precision.
+            The precision of inputs and outputs. All numbers inside the model have double precision.
         missing_text : str, default=""
-            What stands for a missing string, since strings of ONNX cannot be missing.
+            The text that stands for a missing string, because ONNX has no missing strings.
 
         Returns
         -------
@@ -158,7 +158,7 @@ class Calibrator(WithIntervals, StoredEstimator):
 
     @property
     def pos_label_(self) -> Any:
-        """The class that a single column of scores is the score of; None of several columns."""
+        """The class of a single column of scores; None with several columns."""
         positive = self.score_columns_.positive
         return None if positive is None else self.classes_.tolist()[positive]
 
@@ -180,7 +180,7 @@ class Calibrator(WithIntervals, StoredEstimator):
         keep: Mask | None = None,
         of: str = "X",
     ) -> tuple[Floats, Mask | None]:
-        """Read scores; also tell which rows are bad, if these are no error."""
+        """Read scores; also tell which rows are bad, if these are not an error."""
         error = check_choice("on_bad_rows", on_bad_rows, ON_BAD_ROWS) == "error"
         matrix = as_score_matrix(scores, n_rows, len(self.classes_), keep, of, finite=error)
         self._check_width(matrix)

@@ -158,7 +158,7 @@ class CalibratedClassifierBase(ClassifierMixin, BaseEstimator):
     def set_params(self, **params: Any) -> Self:
         """Set parameters, those of the parts by ``estimator__name`` and ``calibrator__name``.
 
-        A calibrator that is given by its name alone becomes one, so that it has parameters.
+        A calibrator that is given by name becomes an object first, so it has parameters.
 
         Parameters
         ----------

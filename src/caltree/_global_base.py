@@ -37,14 +37,14 @@ class GlobalCalibrator(Calibrator):
         Parameters
         ----------
         X : table of shape (n, d) or None
-            Ignored; here so that calibrators can be swapped.
+            Ignored. It is a parameter so that all calibrators can be used in the same way.
         y : array-like of shape (n,)
             The labels.
         scores : array-like of shape (n,), (n, 1), (n, m) or (n, k * m)
-            One column for each of the m classes, in sorted order; with two classes one column
-            will do, that of `pos_label`. Columns that are named after the classes, such as
-            ``p_yes`` and ``p_no``, may be in any order. The scores of k classifiers side by side
-            are averaged.
+            One column for each of the m classes, in sorted order; with two classes one column is
+            enough, that of `pos_label`. Columns that are named after the classes, such as ``p_yes``
+            and ``p_no``, may be in any order. The scores of k classifiers side by side are
+            averaged.
         sample_weight : array-like of shape (n,), optional
             How many rows each row counts for.
 
@@ -74,8 +74,8 @@ class GlobalCalibrator(Calibrator):
         scores : array-like
             The scores of the classifier, as for `fit`.
         on_bad_rows : {"error", "nan"}, default="error"
-            What to do with rows that have a score that is missing, infinite or, of probabilities,
-            not from 0 to 1: raise a ValueError, or give them NaN for every class.
+            What to do with rows whose score is missing, infinite or, for probabilities, not between
+            0 and 1: raise a ValueError, or give NaN for every class.
 
         Returns
         -------

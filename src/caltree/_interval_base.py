@@ -18,7 +18,7 @@ from ._inputs.training_rows import TrainingRows
 
 
 class WithIntervals:
-    """What of a calibrator is about intervals."""
+    """The part of a calibrator that makes intervals."""
 
     classes_: npt.NDArray[Any]
     score_type_: ScoreType
@@ -77,9 +77,9 @@ class WithIntervals:
     ) -> Floats:
         """Intervals for the true probabilities, which `fit_intervals` makes possible.
 
-        Of all rows the interval holds the probability of a class, given what the calibrator sees,
-        in about as many as `confidence` says; not in each region for itself. It is wider where a
-        probability rests on fewer training rows, as far as that matters.
+        The interval contains the true probability of a class, given what the calibrator sees, for
+        about the share `confidence` of all rows; not of the rows of each region. It is wider where
+        a probability is based on fewer training rows, as far as that matters.
 
         Parameters
         ----------
@@ -88,15 +88,16 @@ class WithIntervals:
         scores : array-like
             As for `predict_proba`.
         confidence : float, default=0.95
-            The share of the rows whose interval is to hold the truth, between 0 and 1.
+            The share of the rows whose interval should contain the true probability, between 0 and
+            1.
         on_bad_rows : {"error", "nan"}, default="error"
             As for `predict_proba`.
 
         Returns
         -------
         ndarray of shape (n, m, 2)
-            For each row and class, in the order of `classes_`, the lower and the upper end. What
-            `predict_proba` says lies between.
+            For each row and class, in the order of `classes_`, the lower and the upper end. The
+            result of `predict_proba` lies between them.
 
         Examples
         --------
@@ -120,7 +121,7 @@ class WithIntervals:
     def interval_around(
         self, probabilities: Floats, X: Any, scores: Any, confidence: float
     ) -> Floats:
-        """Intervals around what `predict_proba` said, if `fit_intervals` was called."""
+        """Intervals around results of `predict_proba`, if `fit_intervals` was called."""
         spread = self._known_spread()
         if spread.exponent == 0.0:
             return spread.interval(probabilities, confidence)
@@ -138,7 +139,7 @@ class WithIntervals:
     def effective_rows(
         self, X: Any, scores: Any, *, on_bad_rows: Literal["error", "nan"] = "error"
     ) -> Any:
-        """The number of training rows that the probabilities of each row rest on: all."""
+        """The number of training rows that the probabilities of each row are based on: all."""
         del X, scores, on_bad_rows
         return float(self.made_.n_rows)
 

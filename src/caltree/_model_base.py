@@ -21,7 +21,7 @@ from ._fitted.trees import WEIGHT_ROUNDING, Trees
 from ._inputs.arrays import Floats
 from ._inputs.attributes import Attributes
 from ._inputs.groups import number_groups
-from ._inputs.labels import check_weights, known_labels
+from ._inputs.labels import check_weights, known_labels, warn_of_label_column
 from ._inputs.parameters import check_count
 from ._inputs.scores import ScoreKind
 from ._inputs.tables import read_table
@@ -63,15 +63,15 @@ class AttributeCalibrator(AttributeEstimator, Calibrator):
             The labels.
         scores : array-like of shape (n,), (n, 1), (n, m) or (n, k * m)
             One column for each of the m classes, in sorted order, of each of k classifiers; with
-            two classes one column will do, that of `pos_label`. Columns that are named after
-            the classes, such as ``p_yes`` and ``p_no``, may be in any order.
+            two classes one column is enough, that of `pos_label`. Columns that are named after the
+            classes, such as ``p_yes`` and ``p_no``, may be in any order.
         sample_weight : array-like of shape (n,), optional
             How many rows each row counts for.
         groups : array-like of shape (n,), optional
-            Rows that belong together, such as those of one customer. Rows of one group are never
-            in the training and the test part of a fold, and all or none of them are in the
-            bootstrap sample of a forest's tree. A splitter as `cv` is given the groups. Where
-            calibration must show that it helps, a group counts as one observation.
+            Rows that belong together, such as those of one customer. Rows of one group are never in
+            the training and the test part of a fold, and all or none of them are in the bootstrap
+            sample of a forest's tree. If `cv` is a splitter, it gets the groups. Where calibration
+            must show that it helps, a group counts as one observation.
 
         Returns
         -------
@@ -80,6 +80,7 @@ class AttributeCalibrator(AttributeEstimator, Calibrator):
         """
         self._check_parameters()
         rows = self._check_rows(X, y, scores, sample_weight, self.score_type, groups)
+        warn_of_label_column(X, y)
         with progress.fitting(self, self.verbose):
             self._fit(X, rows)
         return self
@@ -96,13 +97,13 @@ class AttributeCalibrator(AttributeEstimator, Calibrator):
         Parameters
         ----------
         X : table of shape (n, d)
-            The attributes, as for `fit`. Where both tables have names, columns go by name, in any
-            order, and further ones are ignored.
+            The attributes, as for `fit`. If both tables have names, columns are found by name, in
+            any order, and other columns are ignored.
         scores : array-like
             The scores of the classifier for these rows, as for `fit`.
         on_bad_rows : {"error", "nan"}, default="error"
-            What to do with rows that have a score that is missing, infinite or, of probabilities,
-            not from 0 to 1: raise a ValueError, or give them NaN for every class.
+            What to do with rows whose score is missing, infinite or, for probabilities, not between
+            0 and 1: raise a ValueError, or give NaN for every class.
 
         Returns
         -------
@@ -135,11 +136,11 @@ class AttributeCalibrator(AttributeEstimator, Calibrator):
     def effective_rows(
         self, X: Any, scores: Any, *, on_bad_rows: Literal["error", "nan"] = "error"
     ) -> Floats:
-        """The number of training rows that the probabilities of each row rest on.
+        """The number of training rows that the probabilities of each row are based on.
 
-        A tree's probability comes from the nodes on the way of a row, from the root to a leaf. This
-        is the harmonic mean of the training rows in these, by their weights, and over the trees
-        of a forest. Boosted trees rest on all rows.
+        A tree's probability comes from the nodes on the path of a row, from the root to a leaf. The
+        result is the weighted harmonic mean of the numbers of training rows in these nodes, over
+        all trees of a forest. Boosted trees are based on all rows.
 
         Parameters
         ----------
@@ -204,7 +205,7 @@ class AttributeCalibrator(AttributeEstimator, Calibrator):
     def segments(
         self, X: Any, y: Any, scores: Any, sample_weight: Any = None, *, max_segments: int = 10
     ) -> list[dict[str, Any]]:
-        """Where the scores do most harm: rows divided by each attribute on its own.
+        """Segments of rows in which the scores do most harm, by one attribute at a time.
 
         Give rows that neither the classifier nor the calibrator has seen; on others, both look
         better than they are.
@@ -262,7 +263,7 @@ class AttributeCalibrator(AttributeEstimator, Calibrator):
         )
 
     def _check_table(self, X: Any) -> None:
-        """Refuse anything that is no table of attributes."""
+        """Refuse anything that is not a table of attributes."""
         read_table(X, "X")
 
     def _make_dataset(self, X: Any, rows: TrainingRows, categorical_features: Any) -> Dataset:
@@ -353,16 +354,16 @@ class TreeCalibrator(TreeEstimator, AttributeCalibrator):
         With two classes a node model is one formula: ``logit p = 0.02 + 1.01 logit s``. Here p is
         the probability of the class of a single column of scores (`pos_label_`), or else of the
         second class, and s is its score; ``p = s`` changes nothing. A term such as
-        ``- 0.12 ln s(1-s)`` bends the line: with a minus, scores near 0 and 1 are raised against
-        those between. A margin is m, several classifiers have the scores s1, s2, ..., and
+        ``- 0.12 ln s(1-s)`` bends the line: with a minus, scores near 0 and 1 are raised compared
+        with those in between. A margin is m, several classifiers have the scores s1, s2, ..., and
         ``logit mean s`` is the log-odds of their mean.
 
         With more classes each has a formula, such as ``ln p[a] = 0.28 + 0.61 ln s[a]``, and all p
         are divided by their sum; classes that are treated alike share one. A
         `PublishedCalibrationTree` has ``logit s[a]``.
 
-        A leaf also says what scores become there: ``0.2 -> 0.15``. In an averaged tree that is the
-        average over all nodes on the way, each with its weight, and the score itself.
+        A leaf also says what scores become there: ``0.2 -> 0.15``. In an averaged tree this is the
+        weighted average over all nodes on the path, and the score itself.
 
         Parameters
         ----------

@@ -11,8 +11,8 @@ import click
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 ABOUT_NAMES = """\
-NAMES are one name or several between commas, and such an option may be given more than once. A
-name with a comma stands in double quotes: --exclude 'age,"income, total"'.
+NAMES are one or more names, separated by commas. The option may be repeated. Put a name that
+contains a comma in double quotes: 'age,"income, total"'.
 """
 
 _NAME = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^",\s][^,]*)|)\s*(?:,|$)')

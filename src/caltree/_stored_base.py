@@ -52,16 +52,16 @@ class StoredEstimator(BaseEstimator):
         Parameters
         ----------
         path : str or path
-            Where to; a file that is there already is replaced.
+            The file to write; an existing one is replaced.
         fingerprint : bool, default True
             Whether to store up to 256 hashes of training rows. Without them, a report cannot warn
-            that it is shown rows that the estimator was fitted to.
+            of rows that the estimator was fitted to.
 
         Notes
         -----
-        The file says when it was written, unless the estimator was read from one: then it keeps
-        its time. SOURCE_DATE_EPOCH in the environment sets another. `caltree.load` reads the file
-        whatever the class of the estimator.
+        The file says when it was written, unless the estimator was read from one: then it keeps its
+        time. The environment variable SOURCE_DATE_EPOCH sets another time. `caltree.load` reads
+        files of all classes of estimators.
 
         Examples
         --------

@@ -55,9 +55,9 @@ class CalibrationBoosting(AttributeCalibrator):
         Columns to treat as categorical. Columns of strings, booleans and categories always are.
     drop_identifiers : bool, default=True
         Leave out, with a warning, attributes that look like identifiers: strings or categories, if
-        nine in ten rows have their own; whole numbers that are all different and close together, as
-        row numbers are; and whole numbers that are nearly all different, in a column called an id.
-        Columns of `categorical_features` are kept.
+        nine in ten rows have a value of their own; whole numbers that are all different and close
+        together, like row numbers; and whole numbers that are nearly all different, in a column
+        whose name contains id or key. Columns of `categorical_features` are kept.
     random_state : int, RandomState instance or None, default=None
         Shuffles the rows before they are divided into folds, and is LightGBM's seed. None does not
         shuffle. The same number gives the same trees.
@@ -84,8 +84,8 @@ class CalibrationBoosting(AttributeCalibrator):
         The candidates that probabilities are averaged over ("uncalibrated", "global" for the curve
         and "boosted"), the held-out loss and the weight of each, and what was chosen.
     feature_importances_ : ndarray
-        The share of every attribute in what splits on attributes gained on the training rows. All
-        0 if no boosted trees are used.
+        The share of each attribute in the gain of splits on attributes, on the training rows. All 0
+        if no boosted trees are used.
     model_ : BoostedModel
         The curve and the trees as plain arrays.
     fingerprint_ : Fingerprint
@@ -116,8 +116,8 @@ class CalibrationBoosting(AttributeCalibrator):
     trees, which take larger steps. So the time grows more slowly than the number of classes.
 
     Weights count in the curve, in the gains and values of the trees and in all losses. They do not
-    count in LightGBM's smallest number of rows of a leaf, nor in its bins, so that a row of weight
-    2 is nearly but not exactly two rows.
+    count in LightGBM's minimum number of rows in a leaf, or in its bins. So a row of weight 2 is
+    nearly, but not exactly, the same as two rows.
 
     Examples
     --------

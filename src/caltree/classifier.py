@@ -54,20 +54,20 @@ class CalibratedClassifier(CalibratedClassifierBase):
     Parameters
     ----------
     estimator : classifier or list of classifiers
-        What to calibrate. It gets `X` unchanged, so `X` may hold text, categories or missing values
-        if the classifier accepts them. A classifier inside a ``FrozenEstimator`` is not fitted
-        again, and all rows are used for calibration; it must not have been trained on them. Several
-        classifiers are calibrated together.
+        The classifier to calibrate. It gets `X` unchanged, so `X` may hold text, categories or
+        missing values if the classifier accepts them. A classifier inside a ``FrozenEstimator`` is
+        not fitted again, and all rows are used for calibration; it must not have been trained on
+        them. Several classifiers are calibrated together.
     calibrator : str or calibrator, default="tree"
         A calibrator, or a name for one with its default parameters: "tree" (`CalibrationTree`),
         "published" (`PublishedCalibrationTree`), "forest" (`CalibrationForest`), "boosting"
-        (`CalibrationBoosting`), "ensemble" (`CalibrationEnsemble`), "isotonic"
-        (`IsotonicScaling`), "smooth_isotonic" (`SmoothIsotonicScaling`), "regularized_isotonic"
+        (`CalibrationBoosting`), "ensemble" (`CalibrationEnsemble`), "isotonic" (`IsotonicScaling`),
+        "smooth_isotonic" (`SmoothIsotonicScaling`), "regularized_isotonic"
         (`RegularizedIsotonicScaling`), "platt" (`PlattScaling`), "robust_platt"
         (`RobustPlattScaling`), "temperature" (`TemperatureScaling`), "beta" (`BetaScaling`) or
         "none" (`IdentityCalibrator`, no calibration). Anything else with ``fit(X, y, scores)`` and
-        ``predict_proba(X, scores)`` works as well. A search may set ``calibrator__max_depth`` and
-        the like in any case.
+        ``predict_proba(X, scores)`` works as well. A search can set parameters such as
+        ``calibrator__max_depth``, even if the calibrator is given by name.
     cv : int, splitter or iterable of (train, test), default=5
         The folds of the out-of-fold scores. A number of folds is stratified, and keeps `groups`
         together if they are given. Rows that no fold tests, such as the first of a
@@ -84,10 +84,11 @@ class CalibratedClassifier(CalibratedClassifierBase):
         The columns of `X` that the calibrator sees; all by default. A callable, for instance
         scikit-learn's ``make_column_selector``, is given `X` and returns one of the others.
     combine : {"side_by_side", "average"}, default="side_by_side"
-        How the scores of several classifiers are used: side by side, so that each node model learns
-        a weight for each, or averaged.
+        How the scores of several classifiers are used: side by side, where each node model learns a
+        weight for each classifier, or averaged.
     intervals : bool, default=False
-        Learn what `predict_interval` needs, too; see `CalibrationTree.fit_intervals`.
+        Also learn how wide the intervals of `predict_interval` must be; see
+        `CalibrationTree.fit_intervals`.
     n_jobs : int, optional
         The number of classifiers to train at a time, with joblib.
     verbose : int, default=0
@@ -134,12 +135,12 @@ class CalibratedClassifier(CalibratedClassifierBase):
     lowest margin). If the calibration rows lack a class, it keeps the classifier's probability (0
     if the scores are margins).
 
-    A classifier cannot be stored as JSON: pickle the model, or store the calibrator alone by
-    ``model.calibrator_.save(path)``, and give the scores of the classifier to what `caltree.load`
-    reads.
+    A classifier cannot be stored as JSON. Pickle the model, or store the calibrator alone with
+    ``model.calibrator_.save(path)``. Then give the scores of the classifier to the calibrator that
+    `caltree.load` returns.
 
-    `predict` takes the class of the highest calibrated probability, which need not be the class
-    the classifier would take.
+    `predict` gives the class with the highest calibrated probability. The classifier itself may
+    give another class.
 
     See Also
     --------
@@ -212,7 +213,7 @@ class CalibratedClassifier(CalibratedClassifierBase):
         groups : array-like of shape (n,), optional
             Rows of one group are never in the training and the test part of a fold.
         **fit_params
-            Other arguments of the classifier's `fit`; those with an entry a row are split with
+            Other arguments of the classifier's `fit`; those with one entry per row are split with
             the rows. With scikit-learn's metadata routing enabled, those that were requested.
 
         Returns
@@ -314,7 +315,8 @@ class CalibratedClassifier(CalibratedClassifierBase):
         X : table of shape (n, d)
             As for `fit`.
         confidence : float, default=0.95
-            The share of the rows whose interval is to hold the truth, between 0 and 1.
+            The share of the rows whose interval should contain the true probability, between 0 and
+            1.
 
         Returns
         -------
@@ -339,13 +341,16 @@ class CalibratedClassifier(CalibratedClassifierBase):
         return np.asarray(self.calibrator_.interval_around(said, attributes, present, confidence))
 
     def __getattr__(self, name: str) -> NoReturn:
-        """Say where the parts of an ensemble are to whoever looks for one pair."""
+        """Say where to look: in the pairs of an ensemble, or in the calibrator."""
         if name in ("estimator_", "calibrator_") and "calibrated_classifiers_" in vars(self):
             raise AttributeError(
                 f"an ensemble has no {name}, but one for each fold: take one of its "
                 "calibrated_classifiers_, or fit with ensemble=False"
             )
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        text = f"{type(self).__name__!r} object has no attribute {name!r}"
+        if not name.startswith("_") and hasattr(vars(self).get("calibrator_"), name):
+            text += f"; its calibrator has one: use calibrator_.{name}"
+        raise AttributeError(text)
 
     def save(self, path: Any) -> NoReturn:
         """Refuse to write JSON, which cannot hold the classifier, and say what to do instead.

@@ -26,9 +26,9 @@ class CurveScaling(GlobalCalibrator):
     def parameters_(self) -> Floats:
         """Intercept and slopes of each log-odds, as those of a node.
 
-        Two classes have one log-odds, whose slopes are over the log-odds of the second class and
-        what lets it bend. More classes have one each, with slopes over the scores of all classes
-        or, if there is but one, over its own.
+        With two classes there is one log-odds, with slopes over the log-odds of the second class
+        and over ln s(1 - s). With more, each class has one, with slopes over the scores of all
+        classes or, if there is only one slope, over its own scores.
         """
         raise NotImplementedError
 
@@ -66,7 +66,7 @@ class TemperatureScaling(CurveScaling):
         The slope: below 1 if the scores are too sure, above 1 if they are not sure enough, and
         negative if they rank the classes backwards.
     parameters_ : ndarray
-        The same as the intercept and the slopes of each log-odds, as those of a node of a tree.
+        The same in the form of a tree's node: the intercept and the slopes of each log-odds.
     score_type_ : str
         The type of the scores.
     n_scores_ : int
@@ -136,19 +136,20 @@ class BetaScaling(CurveScaling):
 
     With two classes the log-odds are a linear function of ln s and ln(1 - s), where s is the
     probability of the second class (Kull et al., 2017): a sigmoid that may be bent. With more
-    classes the log-odds of each are a linear function of the logarithms of all probabilities
-    (Berta et al., 2025). Both are fitted by maximum likelihood, but held at the most likely
-    temperature, which is free: few rows move them away from it a little, many rows as far as it
-    helps.
+    classes the log-odds of each are a linear function of the logarithms of all probabilities (Berta
+    et al., 2025). Both are fitted by maximum likelihood, with a penalty on the distance from the
+    most likely temperature. With few rows the curve stays close to it; with many rows it moves away
+    as far as that helps.
 
     Parameters
     ----------
     l2_regularization : float, default=0.05
-        How strongly the curve is held at the temperature, as the root of a `CalibrationTree` is:
-        the squared distance (scores scaled to deviation 1) times half of this, times 8 for each
-        class, is added to minus the log-likelihood. What bends the curve is held 40 times as
-        strongly, and slopes over another class's scores as many times as there are others.
-        Margins have no temperature: their slopes are held at 0, times this alone.
+        How strongly the curve is held near the temperature, as in the root of a `CalibrationTree`.
+        The squared distance (scores scaled to standard deviation 1), times half of this, times 8
+        for each class, is added to the negative log-likelihood. The penalty on the bend is 40 times
+        as large. That on slopes over another class's scores is as many times as large as there are
+        other classes. Margins have no temperature: their slopes are held near 0, with this penalty
+        alone.
     score_type : {"auto", "probability", "logit", "margin"}, default="auto"
         Probabilities are turned into logarithms, logits into probabilities first, and margins are
         used unchanged. "auto" treats scores as probabilities if all of them lie in [0, 1] and those
@@ -167,10 +168,10 @@ class BetaScaling(CurveScaling):
         One for two classes, that of the log-odds of the second; otherwise one per class.
     slopes_ : ndarray of shape (1, 2), (m, m) or (m, 1)
         With two classes, over the log-odds of s and over ln s(1 - s). With more, a row per class,
-        over the logarithms of the probabilities of all classes; of more than 30 classes over that
-        of the class itself alone.
+        over the logarithms of the probabilities of all classes; with more than 30 classes, only
+        over that of the class itself.
     parameters_ : ndarray
-        Both side by side, as those of a node of a tree.
+        Both side by side, in the form of a tree's node.
     score_type_ : str
         The type of the scores.
     n_scores_ : int

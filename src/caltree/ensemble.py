@@ -58,9 +58,9 @@ class CalibrationEnsemble(AttributeCalibrator):
         Columns to treat as categorical. Columns of strings, booleans and categories always are.
     drop_identifiers : bool, default=True
         Leave out, with a warning, attributes that look like identifiers: strings or categories, if
-        nine in ten rows have their own; whole numbers that are all different and close together, as
-        row numbers are; and whole numbers that are nearly all different, in a column called an id.
-        Columns of `categorical_features` are kept.
+        nine in ten rows have a value of their own; whole numbers that are all different and close
+        together, like row numbers; and whole numbers that are nearly all different, in a column
+        whose name contains id or key. Columns of `categorical_features` are kept.
     random_state : int, RandomState instance or None, default=None
         Draws the samples of the forest, shuffles the rows before they are divided into the folds of
         boosting, and is LightGBM's seed. The same number gives the same ensemble.
@@ -88,7 +88,7 @@ class CalibrationEnsemble(AttributeCalibrator):
         "boosted", and the forest's trees read at each size), the held-out loss and the weight of
         each, and what was chosen.
     feature_importances_ : ndarray
-        The share of every attribute in what splits on attributes gained, in the forest and in the
+        The share of each attribute in the gain of splits on attributes, in the forest and in the
         boosted trees, averaged by the weights of both. All 0 if no trees are used.
     model_ : BlendedModel
         The forest, the curve and the boosted trees as plain arrays.
@@ -107,7 +107,8 @@ class CalibrationEnsemble(AttributeCalibrator):
 
     Notes
     -----
-    It takes the time and the memory of both. Their other parameters have their defaults.
+    An ensemble takes the time and the memory of both. All other parameters of the two have their
+    defaults.
 
     Examples
     --------

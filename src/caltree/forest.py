@@ -51,7 +51,7 @@ class CalibrationForest(AttributeCalibrator):
         The loss that decides all choices.
     do_no_harm : bool, default=True
         Leave the scores uncalibrated unless out-of-bag rows show that the forest is better, by two
-        standard errors of the squared error and three of the log loss; otherwise give the
+        standard errors of the squared error and three of the log loss. If it is better, give the
         uncalibrated probabilities the largest weight that costs nothing. Margins, which are not
         probabilities, are always calibrated.
     min_samples_leaf : int, default=2
@@ -72,9 +72,9 @@ class CalibrationForest(AttributeCalibrator):
         Columns to treat as categorical. Columns of strings, booleans and categories always are.
     drop_identifiers : bool, default=True
         Leave out, with a warning, attributes that look like identifiers: strings or categories, if
-        nine in ten rows have their own; whole numbers that are all different and close together, as
-        row numbers are; and whole numbers that are nearly all different, in a column called an id.
-        Columns of `categorical_features` are kept.
+        nine in ten rows have a value of their own; whole numbers that are all different and close
+        together, like row numbers; and whole numbers that are nearly all different, in a column
+        whose name contains id or key. Columns of `categorical_features` are kept.
     random_state : int, RandomState instance or None, default=None
         Draws the samples. The same number gives exactly the same forest.
     n_jobs : int, optional
@@ -101,9 +101,9 @@ class CalibrationForest(AttributeCalibrator):
         each size, with and without splits on scores), the out-of-bag loss and the weight of each,
         and what was chosen. None if no row was out of bag.
     feature_importances_ : ndarray
-        The share of every attribute in what splits on attributes gained, in squared error and on
-        the rows that a tree had not seen. They say which attributes explain the miscalibration. All
-        0 if the scores are left uncalibrated.
+        The share of each attribute in the gain of splits on attributes, in squared error and on the
+        rows that a tree had not seen. It shows which attributes explain the miscalibration. All 0
+        if the scores are left uncalibrated.
     model_ : FittedModel
         The fitted trees as plain arrays.
     fingerprint_ : Fingerprint
@@ -119,11 +119,11 @@ class CalibrationForest(AttributeCalibrator):
 
     Notes
     -----
-    Time grows with the number of trees, attributes, classes and n log n of the rows; memory with
-    the number of nodes, which is in proportion to trees and rows, and far smaller if small regions
-    have little weight: with many rows, only the first 20 trees are grown down to a few rows then.
-    A node with fewer rows than an eighth of the number of classes is not split, and of more than 30
-    scores a tree looks at ten, which are drawn for it.
+    Time grows with the number of trees, attributes and classes, and with n log n of the rows.
+    Memory grows with the number of nodes, which is in proportion to trees and rows. It is far
+    smaller if small regions have little weight: then, with many rows, only the first 20 trees are
+    grown down to a few rows. A node with fewer rows than an eighth of the number of classes is not
+    split. With more than 30 scores, each tree looks at ten of them, drawn at random.
 
     Examples
     --------

@@ -65,8 +65,7 @@ class LogisticModelTree(ClassifierMixin, PublishedMethod, TreeEstimator, StoredE
         Cost-complexity pruning: strength chosen by cross-validation, a fixed strength (the gain in
         mean error by which a leaf is kept), or None for the tree as it was grown.
     categorical_features : list of names or indices, or boolean mask, optional
-        Columns to treat as categorical whatever their type. Columns of strings, booleans and
-        categories always are.
+        Columns to treat as categorical. Columns of strings, booleans and categories always are.
     drop_identifiers : bool, default=True
         Leave out attributes that look like identifiers, with a warning.
     random_state : int, RandomState instance or None, default=None
@@ -93,9 +92,9 @@ class LogisticModelTree(ClassifierMixin, PublishedMethod, TreeEstimator, StoredE
     ccp_path_ : tuple of ndarray or None
         The pruning strengths tried and the cross-validated error of each.
     feature_importances_ : ndarray
-        The share of every attribute in what the splits gain on held-out rows; the slopes of node
-        models have no part in it. All 0 if nothing is split, and NaN (not measured) if the tree is
-        not pruned by cross-validation, so that no rows are held out.
+        The share of each attribute in the gain of all splits on held-out rows; the slopes of node
+        models do not count. All 0 if nothing is split. NaN (not measured) if the tree is not pruned
+        by cross-validation, because no rows are held out then.
     model_ : FittedModel
         The fitted tree as plain arrays.
     fingerprint_ : Fingerprint

@@ -48,11 +48,10 @@ class PublishedCalibrationTree(PublishedMethod, TreeCalibrator):
         scores as probabilities if all of them lie in [0, 1] and those of a row sum to 1, and as
         margins if many do not. Unclear cases are refused.
     pos_label : label, optional
-        The class that a single column of scores is the score of. By default it is the class that
-        the column is named after, such as ``p_yes``, or else ``classes_[1]``.
+        The class of a single column of scores. By default it is the class after which the column is
+        named, such as ``p_yes``, or else ``classes_[1]``.
     categorical_features : list of names or indices, or boolean mask, optional
-        Columns to treat as categorical whatever their type. Columns of strings, booleans and
-        categories always are.
+        Columns to treat as categorical. Columns of strings, booleans and categories always are.
     random_state : int, RandomState instance or None, default=None
         Shuffles the rows before they are divided into folds. None does not shuffle.
     n_jobs : int, optional
@@ -70,11 +69,11 @@ class PublishedCalibrationTree(PublishedMethod, TreeCalibrator):
     feature_names_in_ : ndarray of str
         The names of the attributes, if `X` had names.
     score_type_ : str
-        The kind that the scores were taken for.
+        The type of the scores, as it was used.
     n_scores_ : int
         The number of columns of the scores.
     pos_label_ : label or None
-        The class of a single column of scores; None if there are several columns.
+        The class of a single column of scores; None with several columns.
     boosting_iterations_ : int
         The number of iterations used; 0 if every node chose for itself.
     boosting_rmse_ : ndarray or None
@@ -84,15 +83,15 @@ class PublishedCalibrationTree(PublishedMethod, TreeCalibrator):
     ccp_path_ : tuple of ndarray or None
         The pruning strengths tried and the cross-validated RMSE of each.
     selection_ : None
-        The method always calibrates, so that nothing is selected.
+        The method always calibrates, so nothing is selected.
     feature_importances_ : ndarray
-        The share of every attribute in what the splits gain on held-out rows.
-        All 0 if nothing is split, and NaN (not measured) if the tree is not pruned by
-        cross-validation, so that no rows are held out.
+        The share of each attribute in the gain of all splits on held-out rows. All 0 if nothing is
+        split. NaN (not measured) if the tree is not pruned by cross-validation, because no rows are
+        held out then.
     model_ : FittedModel
         The fitted tree as plain arrays.
     fingerprint_ : Fingerprint
-        Hashes of a few training rows, by which a report knows them again.
+        Hashes of a few training rows, with which a report recognizes them.
     made_ : Made
         The version of caltree, the number of rows and, once stored, the time.
     spread_ : Spread or None
@@ -100,14 +99,15 @@ class PublishedCalibrationTree(PublishedMethod, TreeCalibrator):
 
     See Also
     --------
-    CalibrationTree : The same idea, more accurate by default, and it does no harm.
+    CalibrationTree : The same idea, more accurate; it leaves good scores uncalibrated.
 
     Notes
     -----
-    A probability of exactly 0 or 1 counts as 0.00001 or 0.99999; smaller and larger ones stay as
-    they are. With two classes, node models use both columns of scores. Missing values count as the
-    mean or the most frequent category of the training rows. Where every node chooses its own number
-    of iterations, it does so on folds of its rows, without regard to groups.
+    A probability of exactly 0 or 1 counts as 0.00001 or 0.99999. Other probabilities are not
+    changed, even if they are closer to 0 or 1. With two classes, node models use both columns of
+    scores. Missing values count as the mean or the most frequent category of the training rows.
+    Where every node chooses its own number of iterations, it does so on folds of its rows, without
+    regard to groups.
 
     Examples
     --------

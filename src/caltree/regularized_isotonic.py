@@ -12,13 +12,13 @@ from .scaling import IsotonicScaling
 
 
 class RegularizedIsotonicScaling(IsotonicScaling):
-    """A rising function of the mean score of several classifiers, smoothed by their likeness.
+    """A rising function of the mean score of several classifiers, smoothed over similar rows.
 
     Zhong and Kwok (2013) calibrate an ensemble of classifiers by isotonic regression [1]_: the
-    probability shall rise with the classifiers' soft vote; it shall be similar for rows that are
-    similar, which smooths the function and keeps it from following chance; and both are reconciled
-    by the alternating direction method of multipliers. It works for a single classifier, too. More
-    than two classes are treated as in `IsotonicScaling`.
+    probability rises with the classifiers' soft vote, and it is similar for similar rows. The
+    second condition smooths the function and keeps it from following chance. The alternating
+    direction method of multipliers finds the best function under both. It works for a single
+    classifier, too. More than two classes are treated as in `IsotonicScaling`.
 
     Parameters
     ----------
@@ -26,12 +26,12 @@ class RegularizedIsotonicScaling(IsotonicScaling):
         How much differences between neighbours count; with a small number it is the isotonic
         regression of groups of rows.
     score_type : {"auto", "probability", "logit", "margin"}, default="auto"
-        Two columns of logits or margins count by their difference. "auto" takes
-        scores for probabilities if they all lie in [0, 1] and those of a row sum to 1, for margins
-        if many do not, and refuses what could be either.
+        Two columns of logits or margins count by their difference. "auto" treats scores as
+        probabilities if all of them lie in [0, 1] and those of a row sum to 1, and as margins if
+        many do not. Unclear cases are refused.
     pos_label : label, optional
-        The class that a single column of scores is the score of. By default it is the class that
-        the column is named after, such as ``p_yes``, or else ``classes_[1]``.
+        The class of a single column of scores. By default it is the class after which the column is
+        named, such as ``p_yes``, or else ``classes_[1]``.
     verbose : int, default=0
         1 prints what `fit` did, with the time it took; the result does not depend on it.
 
@@ -47,21 +47,19 @@ class RegularizedIsotonicScaling(IsotonicScaling):
     n_scores_ : int
         The number of columns of the scores.
     pos_label_ : label or None
-        The class of a single column of scores; None if there are several columns.
+        The class of a single column of scores; None with several columns.
     fingerprint_ : Fingerprint
-        Hashes of a few training rows, by which a report recognizes them.
+        Hashes of a few training rows, with which a report recognizes them.
     made_ : Made
         The version of caltree, the number of rows and, once stored, the time.
     spread_ : Spread or None
         How wide intervals are; None before `fit_intervals`.
 
-    Notes
-    -----
-    The order, the regularisation and the method are those that the paper's abstract names. Its
-    formulas were not at hand, so the rest is ours. All classifiers have the same say in the vote,
-    the mean of their scores. Rows with the same vote form a group, or, of more than 200 votes,
-    those of about half a percent of all rows. The values p of groups g, of n rows with a
-    share y of the class, minimise ::
+    Notes ----- The order, the regularisation and the method are those that the paper's abstract
+    names. Its formulas were not available, so the rest is our own. The vote is the mean of the
+    scores, so all classifiers count the same. Rows with the same vote form a group. If there are
+    more than 200 votes, a group has about half a percent of all rows. The values p of groups g, of
+    n rows with a share y of the class, minimise ::
 
         sum of n_g (p_g - y_g)² + l2_regularization * sum of c_gh (p_g - p_h)²
 

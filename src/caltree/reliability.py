@@ -208,7 +208,7 @@ def wilson_interval(
     n_rows : float or ndarray
         The number of rows, which need not be whole.
     confidence : float, default=0.95
-        The share of such intervals that hold the true probability.
+        The share of such intervals that contain the true probability.
 
     Returns
     -------

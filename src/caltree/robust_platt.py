@@ -59,12 +59,12 @@ class RobustPlattScaling(PlattScaling):
 
     Notes
     -----
-    The aim is that of the paper's abstract. Its formulas were not at hand, so the method is another
-    known one: a Mallows-type estimator of logistic regression, with Huber's weights [2]_. A row
-    counts min(1, epsilon / z), where z is the distance of its log-odds from their median, divided
-    by 1.4826 times the median of such distances. If that is 0, since more than half of the
-    rows have one score, all rows count fully. Targets, and more than two classes, are treated as in
-    `PlattScaling`.
+    The aim is that of the paper's abstract. Its formulas were not available, so the method is
+    another known one: a Mallows-type estimator of logistic regression, with Huber's weights [2]_. A
+    row counts min(1, epsilon / z), where z is the distance of its log-odds from their median,
+    divided by 1.4826 times the median of such distances. If that is 0, because more than half of
+    the rows have the same score, all rows count fully. Targets, and more than two classes, are
+    treated as in `PlattScaling`.
 
     References
     ----------

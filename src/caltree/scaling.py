@@ -29,10 +29,10 @@ Fitted = TypeVar("Fitted")
 class PlattScaling(GlobalCalibrator):
     """A sigmoid of the log-odds: one slope and one intercept for all rows.
 
-    As Platt (1999) has it, the sigmoid is fitted by maximum likelihood to (N₊ + 1) / (N₊ + 2) for
-    the N₊ rows of a class and to 1 / (N₋ + 2) for the N₋ others, not to 1 and 0. With more than
-    two classes there is a sigmoid for each, that class against the others, and the values of a
-    row are divided by their sum.
+    As in Platt (1999), the sigmoid is fitted by maximum likelihood to (N₊ + 1) / (N₊ + 2) for the
+    N₊ rows of a class and to 1 / (N₋ + 2) for the N₋ others, not to 1 and 0. With more than two
+    classes there is a sigmoid for each, that class against the others, and the values of a row are
+    divided by their sum.
 
     Parameters
     ----------
@@ -224,21 +224,21 @@ class IsotonicScaling(GlobalCalibrator):
 class SmoothIsotonicScaling(IsotonicScaling):
     """A smooth rising function of the score: a spline through the steps of isotonic regression.
 
-    As Jiang et al. (2011) have it [1]_, isotonic regression is fitted first, one point stands for
-    each of its flat regions, and a cubic spline that rises with these points (PCHIP) goes through
-    them. So a higher score gives a higher probability, where isotonic regression has steps. Beyond
-    the first and the last point the function is constant. More than two classes are treated as in
+    As in Jiang et al. (2011) [1]_, isotonic regression is fitted first, one point stands for each
+    of its flat regions, and a cubic spline that rises with these points (PCHIP) goes through them.
+    So a higher score gives a higher probability, where isotonic regression has steps. Beyond the
+    first and the last point the function is constant. More than two classes are treated as in
     `IsotonicScaling`.
 
     Parameters
     ----------
     score_type : {"auto", "probability", "logit", "margin"}, default="auto"
-        Two columns of logits or margins count by their difference. "auto" takes
-        scores for probabilities if they all lie in [0, 1] and those of a row sum to 1, for margins
-        if many do not, and refuses what could be either.
+        Two columns of logits or margins count by their difference. "auto" treats scores as
+        probabilities if all of them lie in [0, 1] and those of a row sum to 1, and as margins if
+        many do not. Unclear cases are refused.
     pos_label : label, optional
-        The class that a single column of scores is the score of. By default it is the class that
-        the column is named after, such as ``p_yes``, or else ``classes_[1]``.
+        The class of a single column of scores. By default it is the class after which the column is
+        named, such as ``p_yes``, or else ``classes_[1]``.
     verbose : int, default=0
         1 prints what `fit` did, with the time it took; the result does not depend on it.
 
@@ -254,9 +254,9 @@ class SmoothIsotonicScaling(IsotonicScaling):
     n_scores_ : int
         The number of columns of the scores.
     pos_label_ : label or None
-        The class of a single column of scores; None if there are several columns.
+        The class of a single column of scores; None with several columns.
     fingerprint_ : Fingerprint
-        Hashes of a few training rows, by which a report recognizes them.
+        Hashes of a few training rows, with which a report recognizes them.
     made_ : Made
         The version of caltree, the number of rows and, once stored, the time.
     spread_ : Spread or None
@@ -295,7 +295,7 @@ class SmoothIsotonicScaling(IsotonicScaling):
 
 
 class IdentityCalibrator(GlobalCalibrator):
-    """No calibration: the scores as probabilities, so that a search can choose it.
+    """No calibration: the scores as probabilities. A search can choose it.
 
     Probabilities are not changed (those of several classifiers are averaged, and a row that does
     not sum to 1 is divided by its sum). Logits and margins go through the softmax; with two
@@ -304,9 +304,9 @@ class IdentityCalibrator(GlobalCalibrator):
     Parameters
     ----------
     score_type : {"auto", "probability", "logit", "margin"}, default="auto"
-        Whether they already are probabilities. "auto" treats scores as probabilities if all of them
-        lie in [0, 1] and those of a row sum to 1, and as margins if many do not. Unclear cases are
-        refused.
+        Whether the scores already are probabilities. "auto" treats scores as probabilities if all
+        of them lie in [0, 1] and those of a row sum to 1, and as margins if many do not. Unclear
+        cases are refused.
     pos_label : label, optional
         The class of a single column of scores. By default it is the class after which the column is
         named, such as ``p_yes``, or else ``classes_[1]``.

@@ -48,8 +48,8 @@ class CalibrationTree(TreeCalibrator):
         How strongly node models are held near their parent's: half of this times the squared
         distance from the parent's model (with scores scaled to standard deviation 1) is added to
         the deviance. The penalty is 40 times as large for the slopes of other classes' scores, and
-        for the bend of a model of two classes. The root is held near the best temperature, with a
-        penalty that is 8 times the number of classes as large.
+        for the bend of a model of two classes. The root is held near the best temperature; there
+        the penalty is multiplied by 8 times the number of classes.
     scoring : {"rmse", "log_loss"}, default="rmse"
         The loss that decides all choices.
     path_averaging : bool, default=True
@@ -105,9 +105,9 @@ class CalibrationTree(TreeCalibrator):
         Columns to treat as categorical. Columns of strings, booleans and categories always are.
     drop_identifiers : bool, default=True
         Leave out, with a warning, attributes that look like identifiers: strings or categories, if
-        nine in ten rows have their own; whole numbers that are all different and close together, as
-        row numbers are; and whole numbers that are nearly all different, in a column called an id.
-        Columns of `categorical_features` are kept.
+        nine in ten rows have a value of their own; whole numbers that are all different and close
+        together, like row numbers; and whole numbers that are nearly all different, in a column
+        whose name contains id or key. Columns of `categorical_features` are kept.
     random_state : int, RandomState instance or None, default=None
         Shuffles the rows before they are divided into folds. None does not shuffle.
     n_jobs : int, optional
@@ -135,9 +135,9 @@ class CalibrationTree(TreeCalibrator):
         "4 regions", ...), the cross-validated loss and the weight of each, and what was chosen.
         None if there was nothing to choose from.
     feature_importances_ : ndarray
-        The share of every attribute in what the splits gain, in the chosen loss and on held-out
-        rows: which of them explain the miscalibration. All 0 if nothing is split, and training
-        deviance if there were no folds.
+        The share of each attribute in the gain of all splits, measured in the chosen loss on
+        held-out rows. It shows which attributes explain the miscalibration. All 0 if nothing is
+        split; measured in training deviance if there were no folds.
     model_ : FittedModel
         The fitted tree as plain arrays.
     fingerprint_ : Fingerprint

@@ -248,7 +248,7 @@ def test_who_trains_the_learner_again_gets_a_fresh_one_of_the_same_seed(run, mon
         (["run", "--data-dir", "nowhere", "--calibrators", "none"], "nowhere has no data set"),
         (["table"], "accuracy.sqlite does not exist"),
         (["run", "--data-dir", "data", "--calibrators", "nun"], "nun is not among none, platt"),
-        (["run", "--data-dir", "data", "--runs", "0"], "0 is no number from 1 on"),
+        (["run", "--data-dir", "data", "--runs", "0"], "0 is not a number of at least 1"),
         (["run", "--data-dir", "data", "--datasets", " ,"], "give at least one name"),
     ],
 )

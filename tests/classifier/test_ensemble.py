@@ -148,12 +148,20 @@ def test_a_kernel_matrix_cannot_be_divided():
         model.fit(rbf_kernel(X), Y)
 
 
+def test_what_the_calibrator_has_is_found_there():
+    model = CalibratedClassifier(GaussianNB(), cv=2)
+    with pytest.raises(AttributeError, match=r"has no attribute 'to_text'$"):
+        model.to_text()
+    with pytest.raises(AttributeError, match=r"'to_text'; its .* one: use calibrator_\.to_text$"):
+        model.fit(X, Y).to_text()
+
+
 def test_an_ensemble_has_no_single_calibrator():
     model = CalibratedClassifier(GaussianNB(), "platt", cv=2, ensemble=True).fit(X, Y)
     assert not hasattr(model, "calibrator_")
     with pytest.raises(AttributeError, match="an ensemble has no calibrator_, but one for each"):
         _ = model.calibrator_
-    with pytest.raises(AttributeError, match="has no attribute 'other_'"):
+    with pytest.raises(AttributeError, match=r"has no attribute 'other_'$"):
         _ = model.other_
     pytest.importorskip("jinja2")
     from caltree.report import report

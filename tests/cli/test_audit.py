@@ -42,6 +42,7 @@ def test_json_and_a_page(run, table, tmp_path):
             1,
             "--by names country, which is not an attribute; these are channel",
         ),
+        (["--by", "Channel"], 1, "not an attribute (did you mean channel?); these are channel"),
         (["--pairs", "--by", "zip"], 2, "--pairs needs two attributes or more"),
         (["--out", "audit.txt"], 2, "the name of a page must end in .html, got audit.txt"),
         (["--label", "nothing"], 1, "nothing"),

@@ -58,6 +58,13 @@ def test_what_is_no_model_is_said(complaint, content, tmp_path):
     assert complaint("apply", "m.json", "new.csv", "--out", "o.csv") == expected
 
 
+@pytest.mark.usefixtures("new")
+def test_a_table_in_the_place_of_the_model_is_said(complaint, model):
+    assert complaint("apply", "new.csv", model, "--out", "o.csv") == (
+        "cannot use new.csv as a model: its name is that of a table; name the model first"
+    )
+
+
 @pytest.mark.parametrize("columns", [1, {}, {"scores": "p"}, {"label": 1}, {"attributes": [1]}])
 def test_malformed_columns_are_refused(complaint, stored_model, columns, tmp_path):
     stored = json.loads(stored_model)

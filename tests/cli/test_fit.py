@@ -233,6 +233,8 @@ def change(frame, column, value, row=6):
         (lambda v: v[["y", "p_yes"]], [], "s.csv has no column left for an attribute"),
         (lambda v: v, ["--attributes", "age,y"], "--attributes names y, which is the label"),
         (lambda v: v, ["--categorical", "p_yes"], "--categorical names p_yes, which is not an"),
+        (lambda v: v, ["--categorical", "chanel"], "not an attribute (did you mean channel?);"),
+        (lambda v: v, ["--weight", "Age"], "lacks the column Age (did you mean age?); it has cha"),
         (lambda v: v, ["--exclude", "id"], "s.csv lacks the column id; it has channel, age"),
         (lambda v: v, ["--holdout", "0.0001"], "cannot hold out rows: "),
     ],
@@ -287,7 +289,7 @@ def test_lists_may_be_repeated_and_names_may_have_commas(run, complaint, visits,
         return
     assert run("fit", "scored.csv", *exclude, "--out", "m.json").exit_code == 0
     assert json.loads((tmp_path / "m.json").read_text())["columns"]["attributes"] == ["channel"]
-    assert "NAMES are one name or several" in run("fit", "--help").stdout
+    assert "NAMES are one or more names" in run("fit", "--help").stdout
 
 
 # groups

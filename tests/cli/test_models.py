@@ -97,7 +97,7 @@ def test_a_tree_is_shown_with_its_columns_and_text(run, model):
     assert "scores      p_yes (probability of yes)" in result.stdout
     assert f"leaves      {tree.get_n_leaves()}" in result.stdout
     share = tree.feature_importances_[0]
-    assert f"attributes  channel: app, shop, web, importance {share:.2f}\n" in result.stdout
+    assert f"attributes  channel: app, shop, web; importance {share:.2f}\n" in result.stdout
     assert share > 0.5 and "not measured" not in result.stdout
     assert "\np: probability of yes, s: its score\n" in result.stdout
     assert tree.to_text(max_depth=1) in run("show", model, "--max-depth", 1).stdout

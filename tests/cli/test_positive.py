@@ -44,17 +44,25 @@ def test_backward_scores_are_said_aloud(run, churn):
     write(churn, "train.csv")
     said = fit(run)
     assert said_of_scores(said) == (
-        "score, taken as probability of churned = stay (the second class; --positive says "
-        "otherwise)"
+        "score, taken as probability of churned = stay (the second class; use --positive for "
+        "the other)"
     )
     assert said.count(BACKWARDS) == 1 and "--positive churn" in said
     result = run("evaluate", "m.json", "train.csv")
     assert result.stderr.count(BACKWARDS) == 1 and "--positive churn" in result.stderr
-    assert run("report", "m.json", "train.csv", "--out", "r.html", "--quiet").exit_code == 0
+    result = run("report", "m.json", "train.csv", "--out", "r.html", "--quiet")
+    assert result.exit_code == 0 and "backwards" not in result.stderr
     page = Path("r.html").read_text(encoding="utf-8")
     assert page.index("The scores are backwards") < page.index("<main>")
     assert "Better probabilities" not in page
     assert "Taken as probabilities of stay" in page
+
+
+def test_an_audit_of_backward_scores_warns_once(run, churn):
+    write(churn, "train.csv")
+    result = run("audit", "train.csv", "--label", "churned", "--scores", "score")
+    assert result.exit_code == 0
+    assert result.stderr.count(BACKWARDS) == 1 and result.stderr.count("warning") == 1
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def changed(n_rows=300):
 
 
 EXPECTED = (
-    ": of 300 rows, some have values that no training row had: 'channel': a new category such as "
+    ": some of 300 rows have values that no training row had: 'channel': a new category such as "
     "'phone' in 100 rows; 'member': missing in 10 rows, though never in training. "
 )
 
@@ -113,7 +113,7 @@ def test_evaluate_counts_new_values(run, model):
 def test_report_counts_new_values(run, model):
     write(changed(), "new.csv")
     [line] = warnings_of(run("report", model, "new.csv", "--out", "page.html"))
-    assert line.startswith(f"{WARNING}of 300 rows")
+    assert line.startswith(f"{WARNING}some of 300 rows")
     with open("page.html") as file:
         assert "a new category such as &#39;phone&#39; in 100 rows" in file.read()
 

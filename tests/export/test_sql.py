@@ -237,7 +237,7 @@ def test_bigquery_translated(name):
 def test_bigquery_takes_no_more_than_a_megabyte():
     X, y, scores = make_rows(2000, n_classes=10)
     columns = fixed_tree(min_samples_leaf=2).fit(X, y, scores).to_sql("bigquery")
-    with pytest.raises(ValueError, match=r"bigquery takes no query of more than 1048576; fit a"):
+    with pytest.raises(ValueError, match=r"bigquery takes queries of at most 1048576; fit a"):
         columns.select("t")
     with pytest.raises(ValueError, match="bytes"):
         columns[0]

@@ -79,6 +79,13 @@ def test_names_of_scores_and_classes(database, name):
     assert [column[0] for column in cursor.description] == [f"calibrated_{x}" for x in labels]
 
 
+@pytest.mark.parametrize("label", ["1", slice(100)])
+def test_a_label_that_is_not_a_class_is_said(label):
+    identity = IdentityCalibrator().fit(None, [0, 1], scores=[0.2, 0.9])
+    with pytest.raises(KeyError, match=r"is not a class; the classes are \[0, 1\]"):
+        identity.to_sql("duckdb")[label]
+
+
 def test_all_categories_of_texts(database):
     values = TEXTS * 20
     known = set(TEXTS[::2])

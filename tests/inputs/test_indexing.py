@@ -247,6 +247,14 @@ def test_a_choice_is_found_by_position_where_names_are_lacking(fitted, other):
     assert plain(columns.of(other)) == NUMBERS[:, 1:].tolist()
 
 
+def test_a_column_with_a_similar_name_is_suggested():
+    frame = pd.DataFrame({"Age": [1], "age group": [2]})
+    with pytest.raises(ValueError, match=r"'age', which .* of X \(did you mean Age\?\); the col"):
+        Columns.choose(frame, ["age"])
+    with pytest.raises(ValueError, match=r"'income', which is not a column of X; the columns"):
+        Columns.choose(frame, ["income"])
+
+
 def test_a_chosen_column_that_is_gone_is_named():
     columns = Columns.choose(FRAME, ["a", "c"])
     with pytest.raises(ValueError, match=r"attributes names 'c', which is not a column of X"):

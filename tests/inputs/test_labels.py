@@ -1,10 +1,16 @@
 """Labels and weights, checked one at a time; bad ones are in test_errors."""
 
+import warnings
+
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from caltree import CalibrationTree, PlattScaling, audit
 from caltree._inputs.labels import check_labels, check_weights
 
 labels = (
@@ -50,3 +56,24 @@ def test_weights_become_floats(weights):
 
 def test_booleans_are_weights():
     assert check_weights([True, False] * 5, 10).sum() == 5
+
+
+FRAME = pd.DataFrame({"age": np.arange(200) % 50, "left": np.arange(200) % 3 == 0})
+SCORES = np.linspace(0.1, 0.9, 200)
+
+
+@pytest.mark.parametrize("table", [FRAME, pl.from_pandas(FRAME), pa.table(FRAME)])
+@pytest.mark.parametrize("use", [CalibrationTree().fit, audit])
+def test_a_column_named_as_the_labels_is_warned_of(use, table):
+    with pytest.warns(UserWarning, match="X has a column 'left', which is also the name") as caught:
+        use(table, FRAME["left"], SCORES)
+    assert len(caught) == 1 and caught[0].filename == __file__
+
+
+def test_labels_without_a_name_or_a_column_are_not_warned_of():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        CalibrationTree().fit(FRAME[["age"]], FRAME["left"], SCORES)
+        CalibrationTree().fit(FRAME, FRAME["left"].to_numpy(), SCORES)
+        CalibrationTree().fit(FRAME[["age"]].to_numpy(), FRAME["left"], SCORES)
+        PlattScaling().fit(FRAME, FRAME["left"], SCORES)  # it does not look at the table

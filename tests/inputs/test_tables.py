@@ -55,7 +55,7 @@ def test_a_table(library):
 @libraries
 def test_names_are_checked(library):
     attributes, _ = learn(frame(library, {"a": [1.0], "b": [2.0]}))
-    with pytest.raises(ValueError, match=r"X lacks the attributes \['b'\] .*fitted with$"):
+    with pytest.raises(ValueError, match=r"X lacks \['b'\], .*fitted with$"):
         attributes.encode(frame(library, {"a": [1.0]}))
     with pytest.raises(ValueError, match=r"X lacks .*\['b'\].*; it has \['c'\] instead"):
         attributes.encode(frame(library, {"a": [1.0], "c": [1.0]}))

@@ -70,7 +70,7 @@ def test_batches_add_up():
 def test_the_message_names_rows_and_columns():
     unseen = count(TRAINING, NEW)
     assert unseen.message() == (
-        "of 5 rows, some have values that no training row had: 'plan': a new category such as 'z' "
+        "some of 5 rows have values that no training row had: 'plan': a new category such as 'z' "
         "in 3 rows and missing in 1 row, though never in training; 'age': missing in 2 rows, "
         "though never in training; 'flag': missing in 1 row, though never in training. A new "
         "category counts as the most frequent one. See whether the data have changed, or fit again"

@@ -128,5 +128,5 @@ def test_errors_of_tables_and_labels(learner, table):
     with pytest.raises(ValueError, match="one class only"):
         learner.fit(X, np.zeros(120))
     learner.fit(X, y)
-    with pytest.raises(ValueError, match="lacks the attributes"):
+    with pytest.raises(ValueError, match=r"lacks \['flag'\]"):
         learner.predict(X.drop(columns="flag"))

@@ -391,7 +391,7 @@ def test_paper_is_white_whatever_the_scheme(look):
 def test_rows_of_training_raise_a_banner_before_anything_else(look):
     page = look("seen")
     banner = page.locator("[role=alert]")
-    assert "It was fitted to these very rows" in banner.inner_text()
+    assert "It was fitted to these rows" in banner.inner_text()
     assert "train_test_split" in banner.inner_text()
     above = banner.bounding_box()["y"]
     assert page.locator("h1").bounding_box()["y"] < above
@@ -411,7 +411,8 @@ def test_rows_that_are_alike_give_doubt_and_no_alarm(look):
 def test_fresh_rows_raise_no_banner(look, scene):
     page = look(scene)
     assert page.locator(".banner:not(#worse)").count() == 0
-    assert "that could be checked, none" in page.locator(".facts").inner_text()
+    text = page.locator(".facts").inner_text()
+    assert re.search(r"None of \d+ rows that could be checked had", text)
 
 
 # Names that mean harm

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._inputs.parameters import check_choice, check_flag, check_jobs
 from .._inputs.scores import SCORE_TYPES
+from .._inputs.warning import rows_checked_before
 from ..metrics import MulticalibrationError, smooth_calibration_error
 from ..metrics.multicalibration import SegmentLimits, worst_segment
 from .adjust import Adjustment, adjust
@@ -51,7 +52,8 @@ def audit(
     y : array-like of shape (n,)
         The labels.
     scores : array-like of shape (n,), (n, 1) or (n, m)
-        Scores of the classifier: probabilities or log-odds, one column per class, or one of two.
+        Scores of the classifier: probabilities or log-odds, one column per class; with two classes
+        one column is enough.
     by : str, or list of names or indices, optional
         Columns of `X` whose groups are to be tested, such as ``["sex", "education"]``. Numbers are
         divided into five parts.
@@ -65,18 +67,18 @@ def audit(
         Which rows belong together, such as those of one customer: their labels may depend on each
         other. They stay together in halves and folds, and each group counts as one observation.
     adjustment : {"holm", "benjamini-hochberg"}, default="holm"
-        How p-values of groups and regions are adjusted for all that were tested. With Holm, at
-        most a share `alpha` of audits of calibrated scores claim anything that is not so; with
-        Benjamini-Hochberg, at most about that share of all claims.
+        How p-values of groups and regions are adjusted for all that were tested. With Holm, at most
+        a share `alpha` of audits of calibrated scores make a false claim. With Benjamini-Hochberg,
+        at most about that share of all claims are false.
     alpha : float, default=0.05
-        The level of claims.
+        The level at which errors are claimed.
     score_type : {"auto", "probability", "logit"}, default="auto"
-        As for `CalibrationTree`. Margins claim no probabilities and are refused.
+        As for `CalibrationTree`. Margins are not probabilities and are refused.
     pos_label : label, optional
         The class of a single column of scores. By default it is the class after which the column is
         named, such as ``p_yes``, or else the second.
     categorical_features : list of names or indices, or boolean mask, optional
-        Columns to treat as categorical whatever their type.
+        Columns to treat as categorical.
     drop_identifiers : bool, default=True
         Leave out, with a warning, attributes that look like identifiers.
     random_state : int, default=0
@@ -95,14 +97,15 @@ def audit(
 
     Notes
     -----
-    If scores are calibrated everywhere, labels are drawn from them, row by row. So the test of the
-    whole compares a statistic of the labels (a mean of likelihood ratios: of a curve for all rows,
-    and of thousands of regions of one condition or two) with that of labels drawn from the scores;
-    with `groups`, of residuals whose signs are flipped, group by group.
+    If scores are calibrated everywhere, each label is as good as drawn from its score. So the test
+    of the whole compares a statistic of the labels with the same statistic of labels drawn from the
+    scores. It is a mean of likelihood ratios: of a curve for all rows, and of thousands of regions
+    of one or two conditions. With `groups`, the signs of residuals are flipped instead, group by
+    group.
 
     The three parts of the loss are those of Perez-Lebel et al. (2023) [1]_, on rows that were held
-    out: a curve is the root of a `CalibrationTree`, and regions are the whole tree. A part may be
-    a little below 0 where there is nothing to put right.
+    out: a curve is the root of a `CalibrationTree`, and regions are the whole tree. A part may be a
+    little below 0 where there is nothing to correct.
 
     Regions are found on one half of the rows and tested on the other, and the other way around.
     They have one condition or two, at least 50 rows and 2 % of the weight. Where a half suggests
@@ -152,7 +155,8 @@ def audit(
     whole = examine_whole(rows, axes, random)
     halves = deal_halves(rows, random)
     named = examine_groups(rows, columns, halves, pairs=pairs)
-    found = find_regions(rows, axes, halves, random)
+    with rows_checked_before():
+        found = find_regions(rows, axes, halves, random)
     every: list[Named | Found] = [*named, *found]
     tested = [each for each in every if each.effect.p_value is not None]
     findings = _adjust(rows, every, tested, adjustment, alpha)

@@ -24,10 +24,10 @@ class Finding(Effect):
     conditions : list of str
         The conditions that its rows meet; none for all rows.
     label : str
-        The class whose probability is told: of two the event, of more the one that is farthest
-        off.
+        The class that the probabilities are about: with two classes the event, with more the one
+        that is farthest off.
     n_rows : int
-        The number of rows; of a region, of those that it was tested on.
+        The number of rows; for a region, of the half that it was tested on.
     share : float
         Their share of the weight.
     predicted, observed : float
@@ -38,8 +38,8 @@ class Finding(Effect):
         What must be added to the log-odds of the scores, and its interval; infinite where the
         class has all rows or none.
     p_value : float or None
-        Of the claim that the scores are right here, for a region adjusted for alternatives to it;
-        None if there are too few rows to test.
+        The p-value of the claim that the scores are right here, for a region adjusted for
+        alternatives to it; None if there are too few rows to test.
     adjusted_p_value : float or None
         The same, adjusted for all groups and regions that were tested.
     is_off : bool
@@ -92,7 +92,7 @@ class Audit:
     Attributes
     ----------
     p_value : float
-        Of the claim that the scores are calibrated everywhere.
+        The p-value of the claim that the scores are calibrated everywhere.
     whole : Whole
         The same test, with its parts: a curve for all rows, and regions.
     parts : dict of str to LossParts
@@ -100,8 +100,8 @@ class Audit:
     groups : list of Finding
         All rows, and the groups that the user named.
     regions : list of Finding
-        At most a dozen regions that were found on other rows than they were tested on; those that
-        are off come first.
+        At most a dozen regions, each found on one half of the rows and tested on the other; those
+        that are off come first.
     mce : MulticalibrationError
         The multicalibration error, as MCGrad defines it.
     smooth_ece : float
@@ -111,13 +111,13 @@ class Audit:
     classes : list of str
         The classes.
     event : str or None
-        Of two classes, the one whose probability is told.
+        With two classes, the one that the probabilities are about.
     n_tests : int
         The number of tests of groups and regions that p-values are adjusted for. A region that
         both halves of the rows suggest is tested twice, and listed once.
     alpha : float
-        The level of claims. With Holm's method, at most this share of audits of calibrated scores
-        claim anything.
+        The level at which errors are claimed. With Holm's method, at most this share of audits of
+        calibrated scores claim any.
     adjustment : str
         How p-values of groups and regions are adjusted.
     weighted, grouped : bool
@@ -142,7 +142,7 @@ class Audit:
 
     @property
     def is_calibrated(self) -> bool:
-        """Whether nothing speaks against the scores: neither the whole nor a group or region."""
+        """Whether no test found an error, neither of the whole nor of a group or region."""
         claims = [*self.groups, *self.regions]
         return self.p_value > self.alpha and not any(each.is_off for each in claims)
 

@@ -14,6 +14,7 @@ from .._fitted.conditions import short
 from .._inputs.arrays import Floats, Labels
 from .._inputs.attributes import Attributes, Identifiers, learn
 from .._inputs.groups import GroupNumbers, number_groups, refuse_few_groups
+from .._inputs.labels import warn_of_label_column
 from .._inputs.scores import SMALLEST_PROBABILITY, ScoreKind
 from .._inputs.training_rows import check_training_rows
 
@@ -102,6 +103,7 @@ def check_rows(
     drop_identifiers: bool,
 ) -> Rows:
     """Check the arguments of an audit."""
+    warn_of_label_column(X, y)
     rows = check_training_rows(
         X,
         y,

@@ -27,7 +27,7 @@ DECIMALS_OF_A_WEIGHT = 12
 
 @dataclass(frozen=True, eq=False)
 class FittedModel(Trees):
-    """Trees and their node models, structure of arrays: one entry a node.
+    """Trees and their node models, structure of arrays: one entry per node.
 
     A calibration tree has one root, a forest many. The gain of a split is that on rows that the
     tree had not seen, or, of a tree that was grown without holding any out, in the deviance of its

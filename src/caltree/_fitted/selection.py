@@ -49,7 +49,7 @@ class Selection:
     calibrated_loss : float
         The loss of the best average of candidates, whether or not it was chosen.
     loss : float
-        The loss of what was chosen.
+        The loss of the choice.
     """
 
     scoring: str
@@ -59,7 +59,7 @@ class Selection:
 
     @property
     def chosen(self) -> str:
-        """The most special candidate of some weight: "uncalibrated", "global" or "local"."""
+        """The most specific candidate that has a weight: "uncalibrated", "global" or "local"."""
         weighted = [each.name for each in self.candidates if each.weight > _SMALL_WEIGHT]
         for name in (UNCALIBRATED, GLOBAL):
             if all(each.startswith((UNCALIBRATED, name)) for each in weighted):
@@ -72,7 +72,7 @@ class Selection:
         return sum(each.weight for each in self.candidates if each.name == UNCALIBRATED)
 
     def to_text(self) -> str:
-        """Return a table of the candidates, with what was chosen."""
+        """Return a table of the candidates, with the choice."""
         measure = "RMSE" if self.scoring == "rmse" else "log loss"
         rows = [
             (each.name, f"{each.loss:.4f}", f"{each.weight:.2f}" if each.weight > 0.0 else "")

@@ -33,7 +33,7 @@ LARGEST_PARAMETER = 1e200
 ArrayTypes: TypeAlias = dict[str, tuple[type, int]]
 """The types and dimensions of arrays, by name."""
 
-# Of the structure, one entry a node.
+# Of the structure, one entry per node.
 STRUCTURE: ArrayTypes = {
     "attribute": (np.int32, 1),
     "threshold": (np.float64, 1),
@@ -59,7 +59,7 @@ class Arrays:
 
 @dataclass(frozen=True, eq=False)
 class Trees(Arrays):
-    """The structure of one or many trees, structure of arrays: one entry a node.
+    """The structure of one or many trees, structure of arrays: one entry per node.
 
     The nodes of a tree stand one after the other, depth first: the root, its children, all nodes
     below the first child, then those below the next one.
@@ -120,7 +120,7 @@ class Trees(Arrays):
     offset: bool
 
     PER_NODE: ClassVar[ArrayTypes]
-    """The arrays that have one entry a node."""
+    """The arrays that have one entry per node."""
     NODE_KEYS: ClassVar[frozenset[str]]
     """What is stored of what nodes say."""
     NUMBERS: ClassVar[tuple[str, ...]] = ()

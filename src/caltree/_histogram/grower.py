@@ -36,7 +36,7 @@ _MOST_NODES = 2**16 - 2
 
 @dataclass
 class GrowingTree:
-    """A tree as lists, one entry a node."""
+    """A tree as lists, one entry per node."""
 
     n_parameters: int
     attribute: list[int] = field(default_factory=list)

@@ -35,7 +35,7 @@ class NumericSummary:
     values: Floats | None
     has_missing: bool = False
     whole: WholeNumbers | None = None
-    """None if they are no key for sure."""
+    """None if they certainly are not keys."""
 
     def merge(self, other: NumericSummary, max_bins: int) -> NumericSummary:
         """Those of both."""

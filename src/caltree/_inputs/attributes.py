@@ -295,9 +295,7 @@ def _check_columns(table: Table, attributes: Attributes) -> None:
         if absent:
             others = [name for name in given if name not in set(fitted)]
             instead = f"; it has {reprlib.repr(others)} instead" if others else ""
-            raise ValueError(
-                f"X lacks the attributes {absent} the calibrator was fitted with{instead}"
-            )
+            raise ValueError(f"X lacks {absent}, which the calibrator was fitted with{instead}")
     elif table.shape[1] != len(attributes.columns):
         raise ValueError(
             f"X has {table.shape[1]} attributes, "

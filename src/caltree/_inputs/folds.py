@@ -53,7 +53,7 @@ def make_folds(
         if n_rows < n_folds:
             raise ValueError(
                 f"cv={n_folds} needs at least {n_folds} rows, got {n_rows}; use fewer folds, or "
-                "choose nothing: fix every parameter that is 'cv', with do_no_harm=False and "
+                "no cross-validation: fix every parameter that is 'cv', with do_no_harm=False and "
                 "path_averaging=False"
             )
         rows = np.arange(n_rows, dtype=np.uint32)

@@ -86,7 +86,7 @@ class WholeNumbers:
 
     @classmethod
     def of(cls, values: npt.NDArray[Any], name: str) -> WholeNumbers | None:
-        """Look at numbers; None if they are no key for sure."""
+        """Look at numbers; None if they certainly are not keys."""
         if not _are_whole(values[:1000]):
             return None
         numbers = values.astype(np.float64)

@@ -10,6 +10,7 @@ import numpy as np
 
 from .arrays import Rows
 from .tables import Table, as_narwhals, read_table
+from .warning import did_you_mean
 
 
 def count_rows(values: Any, argument: str) -> int:
@@ -113,8 +114,9 @@ def _position(feature: Any, table: Table, argument: str) -> int:
     if isinstance(feature, str):
         if feature not in names:
             raise ValueError(
-                f"{argument} names {feature!r}, which is not a column of X; "
-                f"the columns are {list(names) if names else 'without names'}"
+                f"{argument} names {feature!r}, which is not a column of X"
+                f"{did_you_mean(feature, names)}; the columns are "
+                f"{list(names) if names else 'without names'}"
             )
         return names.index(feature)
     if not isinstance(feature, int | np.integer) or isinstance(feature, bool):

@@ -229,3 +229,14 @@ def warn_of_few_rows(total: float) -> None:
             f"sample_weight sums to {total:g}. A weight is a number of rows, and so few rows are "
             "not enough for a model; rescale, e.g. to a mean of 1."
         )
+
+
+def warn_of_label_column(X: Any, y: Any) -> None:
+    """Warn if a column of the table has the name of the labels: most likely it holds them."""
+    name = getattr(y, "name", None)
+    names = getattr(X, "column_names", getattr(X, "columns", ()))  # pyarrow; pandas and polars
+    if isinstance(name, str) and name in list(names):
+        warn_user(
+            f"X has a column {name!r}, which is also the name of y. If it holds the labels, leave "
+            "it out of X: new rows have no label yet"
+        )

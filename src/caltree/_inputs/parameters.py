@@ -147,6 +147,6 @@ def check_alpha(value: Any) -> None:
 
 
 def check_cv(value: Any) -> None:
-    """Refuse a number that is no number of folds; splitters are checked when they split."""
+    """Refuse a number that is not a number of folds; splitters are checked when they split."""
     if is_whole(value):
         check_count("cv", value, 2)

@@ -82,7 +82,7 @@ def _check_probabilities(y_prob: Any, n_rows: int, classes: Classes, pos_label: 
     if matrix.ndim != 2 or matrix.shape[1] != n_classes:
         raise ValueError(
             f"y_prob has shape {matrix.shape}, but there are {n_classes} classes; give one column "
-            "a class, and labels if y_true lacks one of them"
+            "per class, and labels if y_true lacks one of them"
         )
     if len(matrix) != n_rows:
         raise ValueError(f"y_prob has {len(matrix)} rows, but y_true has {n_rows}")

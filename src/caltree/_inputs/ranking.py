@@ -14,7 +14,7 @@ import numpy.typing as npt
 from .arrays import Floats, Mask
 from .scores import ScoreKind
 
-# An AUC this many standard errors below one half is no chance: with useless scores, fewer than one
+# An AUC this many standard errors below one half is not chance: with useless scores, fewer than one
 # fit in 10,000 would be.
 _STANDARD_ERRORS = 4.0
 _ROUNDING = 1e-9
@@ -188,12 +188,12 @@ def describe_backwards(
     if positive is not None:
         other = classes[1 - column]
         return (
-            f"{text}Most likely they are the scores of {other!r}; if so, fit with "
+            f"{text}Most likely they are the scores of {other!r}; if so, use "
             f"pos_label={other!r} (in the command, --positive {other})."
         )
     if len(found) > 1 and len(classes) > 2:
         several = ", ".join(repr(classes[j]) for j in sorted({each.column for each in found}))
-        text += f"So ranked are {several}. "
+        text += f"The classes that are ranked backwards are {several}. "
     return (
         f"{text}Most likely the columns are not in the order of the classes, or the classifier "
         "took other labels for these; give columns in this order, or named after the classes."

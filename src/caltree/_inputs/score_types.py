@@ -12,7 +12,7 @@ from .arrays import Floats, Mask
 from .parameters import check_choice
 from .scores import SCORE_TYPES, ScoreType, check_probabilities
 
-# Where so few rows are no probabilities among many that are, these rows are wrong.
+# If so few rows of many are not probabilities, these rows are wrong.
 _FEW = 0.05
 _SUM_TOLERANCE = 1e-3
 _PERCENT = 100.0
@@ -148,7 +148,7 @@ class ScoreSurvey:
         raise ValueError(
             f"scores {what.format(f'{value:g}')} {where}{others}, but all others are "
             f"probabilities, {self.n_rows - count} rows; correct what is wrong, or set "
-            "score_type='margin' or 'logit' (in the command, --score-type) if the scores are no "
+            "score_type='margin' or 'logit' (in the command, --score-type) if the scores are not "
             "probabilities"
         )
 

@@ -113,5 +113,5 @@ def _count_labels(y: Any) -> int:
     try:
         return count_rows(y, "y")
     except (TypeError, ValueError):
-        # What cannot be counted is no list of labels, and their check says why.
+        # Whatever cannot be counted is not a list of labels, and their check says why.
         return len(check_labels(y, 0)[1])

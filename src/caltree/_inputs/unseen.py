@@ -67,7 +67,7 @@ class Unseen:
             parts.append(f"{len(found) - _MOST_NAMES} more attributes")
         counted = ". A new category counts as the most frequent one" if self.new_category else ""
         return (
-            f"of {_rows(self.n_rows)}, some have values that no training row had: "
+            f"some of {_rows(self.n_rows)} have values that no training row had: "
             f"{'; '.join(parts)}{counted}. See whether the data have changed, or fit again"
         )
 

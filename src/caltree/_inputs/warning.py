@@ -1,9 +1,12 @@
-"""Warnings that point to the user's line, however deep inside the package they arise."""
+"""Warnings that point to the user's line, and words that messages share."""
 
 from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from difflib import get_close_matches
 from pathlib import Path
 
 _PACKAGE = str(Path(__file__).parents[1])
@@ -16,6 +19,21 @@ def warn_user(message: str | Warning) -> None:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, UserWarning, stacklevel=level)
+
+
+@contextmanager
+def rows_checked_before() -> Iterator[None]:
+    """Fit to rows that were checked before, without warnings that repeat those of the check."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        yield
+
+
+def did_you_mean(unknown: str, known: Sequence[object]) -> str:
+    """A question about the name that is most like an unknown one, whatever its case; or nothing."""
+    names = {name.lower(): name for name in reversed(known) if isinstance(name, str)}
+    close = get_close_matches(unknown.lower(), names, n=1, cutoff=0.75)
+    return f" (did you mean {names[close[0]]}?)" if close else ""
 
 
 def quote(value: object) -> str:

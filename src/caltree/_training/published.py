@@ -164,7 +164,7 @@ class PublishedEngine:
             self._dataset.core,
             structure,
             *part,
-            # No iteration at all is no model: then every node chooses for itself.
+            # Without any iteration there is no model: then every node chooses for itself.
             self.iterations if self.iterations > 0 else None,
             boosting.max_iterations,
             max(len(self._folds), 2),

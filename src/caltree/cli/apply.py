@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     type=click.Choice(["error", "null"]),
     default="error",
     show_default=True,
-    help="What to do with a row whose score is missing, infinite or, of probabilities, not from 0 "
-    "to 1: stop, or leave its probabilities empty (null) and count it.",
+    help="What to do with a row whose score is missing, infinite or, for probabilities, not "
+    "between 0 and 1: stop, or leave its probabilities empty (null) and count it.",
 )
 @click.option(
     "--interval",
@@ -68,12 +68,13 @@ def apply(
     """Add calibrated probabilities to the rows of TABLE.
 
     MODEL is a file that caltree fit (or a calibrator's save) wrote. There is one new column
-    per class, named calibrated_ and the class, such as calibrated_yes. All other columns are
-    copied. From CSV to a format with types, attributes and scores get the types that the model
-    learned, and the others are text. --delimiter applies to TABLE and, if that is CSV, to --out.
-    Only a few batches of rows are in memory at a time.
+    per class, such as calibrated_yes. All other columns are copied. If TABLE is CSV and --out has
+    types, attributes and scores get the types that the model learned, and other columns are text.
+    --delimiter applies to TABLE and, if that is CSV, to --out. Only a few batches of rows are in
+    memory at a time.
 
-    An empty field or null is missing, and so are NA, NaN and the like among numbers.
+    An empty field or null is missing. In columns of numbers, NA, NaN and similar words are missing,
+    too.
 
     \b
     Example:

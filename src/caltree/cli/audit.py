@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from .._inputs.warning import did_you_mean
 from .._options import ABOUT_NAMES, names_option
 from . import options
 from .columns import GUESSES
@@ -23,7 +24,7 @@ what regions would correct beyond it, and the rest); the groups that --by names;
 were found on one half of the rows and tested on the other.
 
 {GUESSES}
-Attributes are all other columns, but for those that look like identifiers.
+Attributes are all other columns, except those that look like identifiers.
 
 \b
 Examples:
@@ -46,7 +47,7 @@ Examples:
 @click.option("--pairs", is_flag=True, help="Also test the groups of every pair of these.")
 @names_option("--attributes", "The columns of the attributes; by default all others.")
 @names_option("--exclude", "Columns that are not attributes, such as identifiers.")
-@names_option("--categorical", "Attributes whose numbers are names of something.")
+@names_option("--categorical", "Attributes whose numbers are codes.")
 @click.option("--weight", metavar="NAME", help="The column that says how much each row counts.")
 @click.option(
     "--groups",
@@ -174,5 +175,6 @@ def _check_by(request: AuditRequest, attributes: tuple[str, ...]) -> None:
     unknown = [name for name in request.by or () if name not in attributes]
     if unknown:
         raise CommandError(
-            f"--by names {unknown[0]}, which is not an attribute; these are {', '.join(attributes)}"
+            f"--by names {unknown[0]}, which is not an attribute"
+            f"{did_you_mean(unknown[0], attributes)}; these are {', '.join(attributes)}"
         )

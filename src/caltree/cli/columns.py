@@ -22,10 +22,10 @@ def _one_of(names: Sequence[str]) -> str:
 
 
 GUESSES = f"""\
-Without --label, the label is the one column named {_one_of(LABEL_NAMES)}. Without --scores, the
-score of two classes is the one column named {_one_of(SCORE_NAMES)}; or each class (or one of two)
-has a column with one of these names followed by _ and the class, such as p_no and p_yes. Capital
-letters do not matter. If no column fits, or more than one, give the options.
+Without --label, the label is the column named {_one_of(LABEL_NAMES)}. Without --scores, the
+score of two classes is the column named {_one_of(SCORE_NAMES)}. Or each class (or one of two) has
+a column with one of these names, followed by _ and the class, such as p_no and p_yes. Upper and
+lower case are the same. If no column or several columns fit, use these options.
 """
 
 
@@ -120,7 +120,7 @@ def find_positive(scores: Sequence[str], classes: Sequence[Any], given: str | No
     said = _classes_in_names(scores, classes)
     if said is not None:
         return Positive(classes[said[0]], "by the name of the column", by_name=True)
-    return Positive(classes[1], "the second class; --positive says otherwise")
+    return Positive(classes[1], "the second class; use --positive for the other")
 
 
 def _check_positive(scores: Sequence[str], classes: Sequence[Any], given: str) -> Any:

@@ -38,9 +38,9 @@ _HOMES = {
 }
 
 EPILOG = """\
-Files are CSV, Parquet, Arrow or JSON lines, by their ending: .csv, .tsv, .parquet, .pq, .arrow,
-.feather, .ipc, .arrows, .jsonl, .ndjson; those of text may be followed by .gz. The name - is
-standard input or output. Rows are counted from 1, without the header.
+Files are CSV, Parquet, Arrow or JSON lines. Their ending says which: .csv, .tsv, .parquet, .pq,
+.arrow, .feather, .ipc, .arrows, .jsonl or .ndjson. Names of text files may also end in .gz. The
+name - is standard input or output. Rows are counted from 1, without the header.
 
 \b
 Exit codes:
@@ -49,7 +49,9 @@ Exit codes:
   2    something is wrong with the options
   130  interrupted (143: terminated)
 
-An output file appears whole or not at all, whatever happens meanwhile.
+An output file is written completely or not at all.
+
+Python turns a model into SQL and ONNX: caltree.load("model.json").to_sql("duckdb"), to_onnx().
 """
 
 

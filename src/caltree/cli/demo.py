@@ -1,4 +1,4 @@
-"""`caltree demo`: a naive Bayes model of made-up loans, calibrated in all the usual ways."""
+"""`caltree demo`: a naive Bayes model of made-up loans, calibrated by several methods."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ def _file_option(name: str, default: str, help: str) -> Callable[[Any], Any]:
 
 
 @click.command(short_help="Calibrate a model of made-up loans, and show the gain.")
-@_file_option("--plot", "caltree-demo.png", "Where to write the picture; the ending says its kind.")
+@_file_option("--plot", "caltree-demo.png", "Where to write the picture: .png, .pdf or .svg.")
 @_file_option("--report", "caltree-demo.html", "Where to write the report on the tree.")
 @_file_option("--table", "caltree-demo.csv", "Where to write the held-out loans with their scores.")
 @click.option("--no-files", is_flag=True, help="Print only; write no file.")
 def demo(plot: Path, report: Path, table: Path, no_files: bool) -> None:
-    """Calibrate a naive Bayes model of made-up loans and compare with the usual ways.
+    """Calibrate a naive Bayes model of made-up loans, and compare calibrators.
 
-    Nothing is downloaded, and the figures are those of loans that were held out. The table is for
-    trying the other commands.
+    Nothing is downloaded. All figures are measured on held-out loans. The table is for trying the
+    other commands.
     """
     file_format = "" if no_files else _check_files(plot, report, table)
     comparison = _compare()

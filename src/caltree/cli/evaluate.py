@@ -54,7 +54,7 @@ def evaluate(
     """Measure probabilities before and after calibration.
 
     TABLE should hold rows that neither the classifier nor the model has seen; on others both look
-    better than they are. Rows that the model was fitted to are recognised, and warned of.
+    better than they are. A warning says so if the model was fitted to some of the rows.
 
     \b
     Example:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 _DEFAULT_HOLDOUT = 0.2
 LARGE_FILES = """A tree reads a Parquet file of more than 134,217,728 values (rows times columns),
-or an Arrow file of more than 1 GB, in chunks if it has more than 200,000 rows. Then it needs little
-memory, however large the file is, but temporary files. Held-out rows are kept in memory. Other
+or an Arrow file of more than 1 GB, in chunks if it has more than 200,000 rows. Then its memory
+does not grow with the file, but it needs temporary files. Held-out rows are kept in memory. Other
 calibrators, other files and --groups need all rows in memory."""
 
 _HELP = f"""Fit a calibrator to the scores in TABLE and write it to a file.
@@ -44,8 +44,8 @@ classifier follow in the same way.
 Attributes: all other columns. Those that look like identifiers are left out, with a warning, unless
 --attributes or --categorical names them. Columns of text, or of true and false, are categories. A
 column of a CSV file holds numbers if all of its values are numbers; --categorical turns it into
-categories. Dates are refused; leave them out with --exclude. An empty field or null is missing, and
-so are NA, NaN and the like among numbers.
+categories. Dates are refused; leave them out with --exclude. An empty field or null is missing. In
+columns of numbers, NA, NaN and similar words are missing, too.
 
 {LARGE_FILES}
 
@@ -63,7 +63,7 @@ Examples:
 @names_option("--scores", "The columns of the scores.")
 @names_option("--attributes", "The columns of the attributes; by default all others.")
 @names_option("--exclude", "Columns that are not attributes, such as identifiers.")
-@names_option("--categorical", "Attributes whose numbers are names of something.")
+@names_option("--categorical", "Attributes whose numbers are codes.")
 @click.option(
     "--weight", metavar="NAME", help="The column that says how many rows each row counts for."
 )
@@ -94,7 +94,7 @@ Examples:
     default="auto",
     show_default=True,
     help="auto: probabilities if all are from 0 to 1 and those of a row sum to 1, margins if many "
-    "are not; what could be either is refused.",
+    "are not; unclear cases are refused.",
 )
 @click.option(
     "--scoring",
@@ -112,8 +112,8 @@ Examples:
     "--random-state",
     type=click.IntRange(0, 2**32 - 1),
     metavar="SEED",
-    help="Decides what is drawn at random. A tree and boosting draw nothing without it; for a "
-    "forest, an ensemble and for rows held out it is 0 by default.",
+    help="The seed of random choices. Without it, a tree and boosting make none; for a forest, an "
+    "ensemble and held-out rows it is 0 by default.",
 )
 @click.option(
     "--holdout",
@@ -130,7 +130,7 @@ Examples:
 @click.option(
     "--fingerprint/--no-fingerprint",
     default=True,
-    help="Whether the model holds up to 256 hashes of its rows, by which evaluate and report "
+    help="Whether the model contains up to 256 hashes of its rows, so that evaluate and report "
     "recognise them; by default it does.",
 )
 @click.option("--report", metavar="FILE", help="Where to write a page on the rows held out.")

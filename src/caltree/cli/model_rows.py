@@ -171,7 +171,7 @@ class GroupColumns:
     own: list[int]
     """The numbers of attributes."""
     further: list[str]
-    """The names of columns that are no attributes."""
+    """The names of columns that are not attributes."""
     together: str | None
     """The name of the column of rows that belong together."""
     source: Source

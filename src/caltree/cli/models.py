@@ -15,7 +15,7 @@ from .._inputs.attributes import Attributes
 from .._model_base import fitted_attributes
 from .columns import Columns, find_positive, in_class_order
 from .errors import CommandError, in_one_line, reading, writing
-from .io.formats import STANDARD
+from .io.formats import STANDARD, is_table_name
 
 
 @dataclass(frozen=True)
@@ -113,6 +113,8 @@ def read_model(path: str) -> Model:
     except ValueError as error:
         reason = in_one_line(error)
         remedy = "" if ";" in reason else "; make it with caltree fit"
+        if is_table_name(path):
+            reason, remedy = "its name is that of a table", "; name the model first"
         raise CommandError(f"cannot use {path} as a model: {reason}{remedy}") from None
 
 

@@ -22,20 +22,20 @@ def _one_character(
 
 
 def format_option(name: str, of: str) -> Decorator:
-    """An option for the format of a file, whatever its name."""
-    text = f"The format of {of}, whatever its name."
+    """An option for the format of a file, which its name need not tell."""
+    text = f"The format of {of}; by default its ending says it."
     return click.option(name, type=click.Choice(CHOICES), help=text)
 
 
 scores_of_model = names_option(
-    "--scores", "The columns of the scores, if not named as those of the fit."
+    "--scores", "The columns of the scores, if their names differ from those of the fit."
 )
 attributes_of_model = names_option(
     "--attributes",
-    "The columns of the attributes, in the order of the fit, if not named alike.",
+    "The columns of the attributes, in the order of the fit, if their names differ.",
 )
 label_of_model = click.option(
-    "--label", metavar="NAME", help="The column of the label, if not named as that of the fit."
+    "--label", metavar="NAME", help="The column of the label, if its name differs from the fit."
 )
 weight_of_model = click.option(
     "--weight",

@@ -60,13 +60,14 @@ def make_calibrator(kind: str, options: dict[str, Any], given: Sequence[str]) ->
 def describe_parameters() -> str:
     """The parameters of every calibrator and their defaults, for the help."""
     lines = ["\b", "Parameters for --param and their defaults, as in Python:"]
+    width = max(map(len, CALIBRATORS))
     for kind in CALIBRATORS:
         own = [f"{name}={_in_words(value)}" for name, value in _settable(kind).items()]
         lines += textwrap.wrap(
             ", ".join(own) or "none",
             78,
-            initial_indent=f"  {kind:<10} ",
-            subsequent_indent=" " * 13,
+            initial_indent=f"  {kind:<{width}} ",
+            subsequent_indent=" " * (width + 3),
         )
     return "\n".join(lines)
 

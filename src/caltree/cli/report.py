@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..report.inputs import Given
     from .model_rows import GroupColumns
 
-_SHORT = "Write a page on what a model does to TABLE."
+_SHORT = "Write a page about the effect of a model on TABLE."
 
 
 @click.command(cls=Command, epilog=ABOUT_NAMES, short_help=_SHORT)
@@ -58,7 +58,7 @@ def report(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Write a page on what the model does to the rows of TABLE, and for whom.
+    """Write a page about the effect of a model on the rows of TABLE, overall and in groups.
 
     TABLE should hold rows that neither the classifier nor the model has seen; on others both look
     better than they are.

@@ -171,7 +171,7 @@ def _attribute_in_words(attribute: dict[str, Any]) -> str:
     if categories == []:
         return f"{attribute['name']}: not used"
     importance = attribute["importance"]
-    share = "" if importance is None else f", importance {importance:.2f}"
+    share = "" if importance is None else f"; importance {importance:.2f}"
     if categories is None:
         return f"{attribute['name']}: numbers{share}"
     shown = ", ".join(map(str, categories[:_MOST_NAMES]))

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from .._inputs.score_types import resolve_score_type
 from .._inputs.scores import ScoreType
+from .._inputs.warning import did_you_mean
 from .columns import (
     Columns,
     Positive,
@@ -213,8 +214,8 @@ def _columns(request: TableRequest, source: Source, label: str, scores: tuple[st
     unknown = [name for name in request.categorical or () if name not in attributes]
     if unknown:
         raise CommandError(
-            f"--categorical names {unknown[0]}, which is not an attribute; these are "
-            f"{', '.join(attributes) or 'none'}"
+            f"--categorical names {unknown[0]}, which is not an attribute"
+            f"{did_you_mean(unknown[0], attributes)}; these are {', '.join(attributes) or 'none'}"
         )
     return Columns(scores, attributes, label, request.weight, request.groups)
 

@@ -159,8 +159,8 @@ class CalibrationBoosting(WithoutIntervals, boosting.CalibrationBoosting):
         scores : dask array, series or dataframe, or array-like
             The scores of the classifier for these rows, as for `fit`.
         on_bad_rows : {"error", "nan"}, default="error"
-            What to do with rows that have a score that is missing, infinite or, of probabilities,
-            not from 0 to 1: raise a ValueError, or give them NaN for every class.
+            What to do with rows whose score is missing, infinite or, for probabilities, not between
+            0 and 1: raise a ValueError, or give NaN for every class.
 
         Returns
         -------

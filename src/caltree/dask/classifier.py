@@ -58,7 +58,7 @@ _CALIBRATORS: dict[str, type[CalibrationTree | CalibrationBoosting]] = {
 class CalibratedClassifier(CalibratedClassifierBase):
     """A classifier on a Dask cluster whose probabilities are calibrated.
 
-    As `caltree.CalibratedClassifier`, for rows that stay on their workers: out-of-fold scores of
+    Like `caltree.CalibratedClassifier`, for rows that stay on their workers: out-of-fold scores of
     the classifier train the calibrator, and the classifier is fitted to all rows. Scores are
     computed a partition at a time and kept on the cluster while the calibrator is fitted. The
     client is the current one, e.g. that of ``client = distributed.Client(...)``. Predictions for
@@ -67,7 +67,7 @@ class CalibratedClassifier(CalibratedClassifierBase):
     Parameters
     ----------
     estimator : classifier
-        What to calibrate: one whose `fit` takes Dask collections, such as
+        The classifier to calibrate: one whose `fit` takes Dask collections, such as
         ``lightgbm.DaskLGBMClassifier``; or any fitted classifier inside a ``FrozenEstimator``,
         which is not fitted again and is given a partition at a time. The rows should not be those
         it was trained on.
@@ -75,8 +75,7 @@ class CalibratedClassifier(CalibratedClassifierBase):
         "tree" is short for `caltree.dask.CalibrationTree()`, "boosting" for
         `caltree.dask.CalibrationBoosting()`.
     cv : int, default=5
-        The number of folds of the out-of-fold scores. The number of a row decides which fold it
-        is in.
+        The number of folds of the out-of-fold scores. The position of a row decides its fold.
     response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
         Where the scores come from; "auto" prefers probabilities.
     attributes : list of names or indices, boolean mask, slice or callable, optional
@@ -149,7 +148,8 @@ class CalibratedClassifier(CalibratedClassifierBase):
         Parameters
         ----------
         X : dask array or dataframe of shape (n, d)
-            Whatever the classifier takes, in which the calibrator can read the attributes.
+            A collection that the classifier accepts and in which the calibrator can read the
+            attributes.
         y : dask array or series of shape (n,)
             The labels, in the partitions of `X`.
         sample_weight : dask array or series of shape (n,), optional

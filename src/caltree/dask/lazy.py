@@ -27,7 +27,7 @@ def refuse_groups(groups: Any, name: str) -> None:
 
 
 class WithoutIntervals:
-    """Says where intervals are to be had: the rows of a cluster are too many to fit to often."""
+    """Says how to get intervals: they need many fits, too many for the rows of a cluster."""
 
     def fit_intervals(self, *rows: Any, **options: Any) -> NoReturn:
         """Refuse, and say what to do instead."""

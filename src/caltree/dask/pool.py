@@ -35,7 +35,7 @@ _QUERIES_OF_ROUND, _ROUNDS_AHEAD = 6, 4
 
 
 def _size_of_chunk(chunk: Chunk) -> int:
-    """Tell the scheduler how large chunks are, lest it send them around."""
+    """Tell the scheduler how large chunks are, so it does not move them around."""
     return sum(sizeof(getattr(chunk, each.name)) for each in fields(chunk))
 
 

@@ -183,9 +183,9 @@ def log_loss(
 ) -> float:
     """Mean negative natural logarithm of the probability of the true class.
 
-    Probabilities are divided by their sum first, in each row. Those under 2.2e-16 (the precision
-    of a float), 0 among them, count as 2.2e-16, so that the loss of a row is at most 36.04 and
-    never infinite.
+    Probabilities are divided by their sum first, in each row. Those below 2.2e-16 (the precision of
+    a float), including 0, count as 2.2e-16. So the loss of a row is at most 36.04 and never
+    infinite.
 
     Parameters
     ----------
@@ -264,12 +264,11 @@ def expected_calibration_error(
     Notes
     -----
     The frequency o of a bin of n rows has, by chance alone, a variance of about
-    v = o (1 - o) / (n - 1), so that even perfect probabilities have an error above 0, the more so
-    the more bins there are. With ``norm="l2"`` each squared difference is reduced by v [1]_,
-    which makes the sum of squares unbiased. With ``norm="l1"`` each difference d becomes
-    2 ``|d|`` - E|N(d, v)|, the bootstrap correction in closed form; of the error that perfect
-    probabilities have by chance this removes only about two fifths. Either sum is set to 0 where
-    it is negative.
+    v = o (1 - o) / (n - 1). So even perfect probabilities have an error above 0, and more bins make
+    it larger. With ``norm="l2"`` each squared difference is reduced by v [1]_, which makes the sum
+    of squares unbiased. With ``norm="l1"`` each difference d becomes 2 ``|d|`` - E|N(d, v)|, the
+    bootstrap correction in closed form. This removes only about two fifths of the error that
+    perfect probabilities have by chance. Either sum is set to 0 where it is negative.
 
     A weight is a number of rows: n is the sum of the weights of a bin. A bin of fewer than two
     rows has no v and adds nothing to a debiased error.

@@ -32,12 +32,12 @@ class MulticalibrationError:
         The largest error of a segment in standard deviations, times the standard deviation of all
         rows: in the unit of a probability.
     standard_deviation : float
-        Of the error of all rows, if the probabilities are right.
+        The standard deviation of the error of all rows, if the probabilities are right.
     sigmas : float
         The largest error of a segment, in standard deviations.
     p_value : float
-        Of that segment alone. It is not adjusted for the number of segments: of many segments, the
-        worst has a small one even if the probabilities are right.
+        The p-value of that segment alone. It is not adjusted for the number of segments: the worst
+        of many segments has a small one even if the probabilities are right.
     adjusted_p_value : float
         The same times the number of segments, at most 1 (Bonferroni): on the safe side.
     detectable : float

@@ -28,7 +28,7 @@ def smooth_calibration_error(
 ) -> float:
     """Smooth calibration error (smECE), which needs no bins and no bandwidth.
 
-    The residuals (1 or 0 less the probability) are smoothed along the probabilities by a Gaussian
+    The residuals (1 or 0, minus the probability) are smoothed along the probabilities by a Gaussian
     kernel that is reflected at 0 and 1, and the absolute values are averaged. The width of the
     kernel is the error itself: the one width at which both are the same [1]_.
 

@@ -84,9 +84,9 @@ def plot_regions(
         alone, such as a `CalibrationTree`, gets the same scores everywhere, so the plane shows how
         it changes them in each place.
     X : table of shape (n, d)
-        Rows that say what values the attributes have.
+        Rows from which the values of the attributes are taken.
     y : array-like of shape (n,), optional
-        Their labels; with them the rows are drawn, whatever their other attributes.
+        Their labels. If they are given, the rows are drawn, regardless of their other attributes.
     scores : array-like, optional
         For a calibrator alone: the scores of these rows, of which the mean is used, or one row of
         scores.

@@ -197,21 +197,20 @@ class ReliabilityDisplay:
             The class of each column, e.g. ``tree.classes_``; by default the sorted labels of
             `y_true`.
         kind : {"classwise", "top_label"}, default="classwise"
-            ``"classwise"`` compares the probability of a class with how often it happens: of the
-            second of two classes, and of all classes, a panel each, if there are more.
-            ``"top_label"`` compares the largest probability of each row with how often its class
-            is the true one.
+            ``"classwise"`` compares the probability of a class with how often it happens. With two
+            classes it shows the second; with more, all of them, in one panel each. ``"top_label"``
+            compares the largest probability of each row with how often its class is the true one.
         pos_label : label, optional
             The one class to look at, against the rest.
         n_bins : int, default=30
-            The largest number of bins; equal probabilities share one.
+            The maximum number of bins; equal probabilities share one.
         strategy : {"quantile", "uniform"}, default="quantile"
             Bins of equally many rows or of equal width.
         sample_weight : array-like of shape (n,), optional
             How many rows each row counts for.
         by : array-like of shape (n,), optional
-            The group of every row, such as a column of a table: a panel each. Of many numbers,
-            groups are four parts of about as many rows.
+            The group of every row, such as a column of a table; each group has a panel. A column of
+            many numbers is divided into four groups of about equally many rows.
         name : str, optional
             The name of the model in the legend; without a name there is no legend.
         ax : matplotlib Axes, or one per panel, optional
@@ -221,7 +220,7 @@ class ReliabilityDisplay:
             The confidence of the bands: Wilson's interval of the frequency in each bin, where
             weights count as rows. None draws no bands.
         histogram : bool, default=True
-            Draw how the predictions are distributed below the diagram, which makes room for it.
+            Also draw the distribution of the predictions, below the diagram.
         ref_line : bool, default=True
             Draw the diagonal.
         **kwargs
@@ -266,7 +265,7 @@ class ReliabilityDisplay:
         ref_line: bool = True,
         **kwargs: Any,
     ) -> Self:
-        """Draw the diagram, once more or elsewhere.
+        """Draw the diagram again, or on other axes.
 
         Parameters
         ----------

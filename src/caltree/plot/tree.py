@@ -47,9 +47,9 @@ def plot_tree(
 ) -> Axes:
     """Draw a tree: conditions on its branches, formulas in its nodes.
 
-    The words are those of `CalibrationTree.to_text`: formulas in leaves and, in an averaged tree,
-    in all nodes that have a weight in the probabilities, the darker the larger it is; and in
-    leaves what a score becomes, such as ``0.2 -> 0.15``.
+    The words are those of `CalibrationTree.to_text`. Leaves have formulas and show what a score
+    becomes, such as ``0.2 -> 0.15``. In an averaged tree, all nodes that have a weight have
+    formulas; the larger the weight, the darker the node.
 
     Parameters
     ----------

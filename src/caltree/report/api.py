@@ -57,7 +57,7 @@ class Report:
         Parameters
         ----------
         path : str or path
-            Where to; a file that is there already is replaced.
+            The file to write; an existing one is replaced.
         """
         write_atomically(Path(path), self.to_html().encode("utf-8"))
 
@@ -87,7 +87,7 @@ def report(
     Parameters
     ----------
     calibrator_or_model : calibrator or CalibratedClassifier
-        A fitted one.
+        A fitted calibrator or classifier.
     X : table of shape (n, d)
         The attributes, as for `fit`. Calibrators that ignore them take None; then the report has
         no regions.
@@ -121,14 +121,14 @@ def report(
     Notes
     -----
     Groups and regions are those of `caltree.audit`: regions are found on one half of the rows,
-    where the scores are off and where the calibrated probabilities are, and tested on the other.
-    In each, three questions are asked: are the scores off, are the calibrated probabilities off,
-    and are these nearer to what happens? The last is a test of the middle between both. P-values
-    are adjusted for all of these tests (Holm), and what is not shown at 0.05 may be chance.
+    where the scores are off and where the calibrated probabilities are, and tested on the other. In
+    each, three questions are asked: are the scores off, are the calibrated probabilities off, and
+    are these nearer to what happens? The last test uses the midpoint between both. P-values are
+    adjusted for all of these tests (Holm). Differences with p above 0.05 may be chance.
 
     A loss has two parts: what a curve for all rows would correct (calibration), and what is left
-    then (refinement, which is how well rows are told apart). The curve is fitted to other rows than
-    it is judged by.
+    then (refinement, which is how well rows are told apart). The curve is fitted to some rows and
+    judged by others.
 
     Examples
     --------

@@ -22,7 +22,7 @@ _ROWS_AT_A_TIME = 100_000
 def find_columns(
     by: Any, calibrator: Any, X: Any, known: Attributes | None
 ) -> tuple[list[int], list[int]]:
-    """The attributes that `by` names, and columns of the table that are no attributes."""
+    """The attributes that `by` names, and columns of the table that are not attributes."""
     if by is None:
         return [], []
     if X is None:

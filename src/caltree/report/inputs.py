@@ -168,7 +168,7 @@ def check_parts(
     groups: Callable[[], Any],
     folder: Path,
 ) -> Rows:
-    """Check rows that come in parts, and ask the calibrator, which is no model, for probabilities.
+    """Check rows that come in parts, and ask a calibrator (not a model) for probabilities.
 
     Their encoded attributes are written to a file, and mapped into memory. `by` are attributes of
     the calibrator. Once all parts are read, `further` is asked for a table of further columns, and

@@ -17,6 +17,7 @@ from .._audit.rows import FEWEST_ROWS
 from .._audit.rows import Rows as Audited
 from .._fitted.names import SPACE, percent
 from .._inputs.arrays import Floats, Mask
+from .._inputs.warning import rows_checked_before
 from .diagrams import diagram_of
 from .measures import ALPHA
 
@@ -153,7 +154,8 @@ def find_places(
     ]
     regions: list[Place] = []
     if len(before) >= FEWEST_ROWS:
-        regions = list(_regions(sides, axes, random))
+        with rows_checked_before():
+            regions = list(_regions(sides, axes, random))
     adjusted, n_tests = _adjust([*groups, *regions])
     n_groups = len(groups)
     return Places(adjusted[:n_groups], _without_twins(adjusted[n_groups:]), n_tests)

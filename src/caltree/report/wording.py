@@ -29,11 +29,11 @@ _MEASURES = {
     "log_loss": ("Log loss", "mean of -ln(probability of what happened)"),
     "log_loss_calibration": ("– calibration", "what a curve for all rows would correct"),
     "log_loss_refinement": ("– refinement", "the rest: how well rows are told apart"),
-    "squared_error": ("Squared error", "of two classes, the Brier score"),
+    "squared_error": ("Squared error", "with two classes, the Brier score"),
     "squared_error_calibration": ("– calibration", "what a curve for all rows would correct"),
     "squared_error_refinement": ("– refinement", "the rest: how well rows are told apart"),
-    "calibration_error": ("Calibration error", "mean distance of probability and frequency"),
-    "auc": ("AUC", "the ranking; more is better"),
+    "calibration_error": ("Calibration error", "mean distance between probability and frequency"),
+    "auc": ("AUC", "the ranking; higher is better"),
 }
 
 
@@ -58,7 +58,7 @@ def verdict(data: Mapping[str, Any]) -> str:
     if found["status"] != "helped":
         return _VERDICTS[found["status"]]
     if data["data"]["backwards"]:
-        return "The gain is from scores that are backwards, and says little about calibration."
+        return "The scores are backwards, so the gain says little about calibration."
     if data["data"]["training_rows"]["status"] == "seen":
         return _ON_SEEN_ROWS
     error = _ERRORS.get(by_name(data)["calibration_error"]["verdict"], "unchanged")
@@ -93,7 +93,7 @@ def lead(data: Mapping[str, Any]) -> list[str]:
     sentences += [*_places(data), *_whole(data)]
     if data["data"]["score_type"] == "margin":
         sentences.append(
-            "The scores are margins, not probabilities. Here they are read as log-odds, so that "
+            "The scores are margins, not probabilities. Here they are read as log-odds, so "
             "calibration looks better than it is."
         )
     return sentences
@@ -122,7 +122,7 @@ def _doubt(found: Mapping[str, Any]) -> str:
 
 def _in_parts(calibration: Mapping[str, Any], refinement: Mapping[str, Any]) -> str:
     texts = [f"{signed(each['change'])}{_chance(each)}" for each in (calibration, refinement)]
-    return f"Of this, {texts[0]} comes from calibration and {texts[1]} from telling rows apart."
+    return f"This is {texts[0]} from calibration and {texts[1]} from telling rows apart."
 
 
 def _chance(found: Mapping[str, Any]) -> str:
@@ -145,9 +145,9 @@ def _places(data: Mapping[str, Any]) -> list[str]:
         return []
     n_better, n_worse = found.count("better"), found.count("worse")
     if not n_better and not n_worse:
-        return [f"In none of {len(found)} groups and regions the change is more than chance."]
-    better = f"Of {len(found)} groups and regions, {n_better or 'none'} became better"
-    return [f"{better} and {n_worse or 'none'} worse by more than chance."]
+        return [f"The change is more than chance in none of {len(found)} groups and regions."]
+    better = f"{n_better or 'None'} of {len(found)} groups and regions became better"
+    return [f"{better}, and {n_worse or 'none'} became worse, by more than chance."]
 
 
 def _whole(data: Mapping[str, Any]) -> list[str]:

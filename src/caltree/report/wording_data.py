@@ -37,7 +37,7 @@ def scores_taken_as(data: Mapping[str, Any]) -> str:
 def heading_of_seen_rows(data: Mapping[str, Any]) -> str:
     """The heading of the warning that rows were used for training."""
     most = data["data"]["training_rows"]["share"] > _MOST
-    return f"It was fitted to {'these very' if most else 'some of these'} rows"
+    return f"It was fitted to {'these' if most else 'some of these'} rows"
 
 
 def training_rows(data: Mapping[str, Any]) -> str:
@@ -53,7 +53,7 @@ def training_rows(data: Mapping[str, Any]) -> str:
         )
     if found["status"] == "not seen":
         return (
-            f"Of {found['checked']} rows that could be checked, {found['found'] or 'none'} "
+            f"{found['found'] or 'None'} of {found['checked']} rows that could be checked "
             f"had the contents of a row that the {what} was fitted to"
             + (", no more than chance explains." if found["found"] else ".")
         )
@@ -61,7 +61,7 @@ def training_rows(data: Mapping[str, Any]) -> str:
         return f"The rows could not be compared with those that the {what} was fitted to."
     if found["by_chance"] > 0.5:
         return (
-            f"It cannot be told whether the {what} was fitted to these rows. So many of its "
+            f"There is no way to tell whether the {what} was fitted to these rows. So many of its "
             f"training rows are alike that {percent(found['by_chance'])} of fresh rows would look "
             "familiar, too. Make sure that these rows were held out."
         )
@@ -127,7 +127,7 @@ def candidate(name: str) -> str:
 def without_share(data: Mapping[str, Any]) -> str:
     """The attributes that contribute nothing."""
     names = [each["name"] for each in data["importances"]["shares"] if not each["share"]]
-    return f"Nothing at all: {', '.join(_first(names))}." if names else ""
+    return f"No contribution: {', '.join(_first(names))}." if names else ""
 
 
 def facts(data: Mapping[str, Any]) -> list[tuple[str, list[str]]]:

@@ -56,7 +56,7 @@ def adjusted_text(data: Mapping[str, Any]) -> str:
     """How p-values of groups and regions are adjusted."""
     return (
         f"P-values are adjusted for all {data['n_tests']} tests of groups and regions (Holm). "
-        f"What is not shown at {data['alpha']:g} may be chance."
+        f"Differences with p above {data['alpha']:g} may be chance."
     )
 
 
@@ -75,9 +75,9 @@ def regions_text(data: Mapping[str, Any]) -> str:
     ]
     looked = max(each["n_regions"] for each in data["whole"].values())
     return (
-        f"Of {looked:,} regions of one or two conditions, the {len(regions)} with most evidence "
-        f"were tested: in {off[0] or 'none'} the scores are off, in {off[1] or 'none'} the "
-        "calibrated probabilities."
+        f"{len(regions)} of {looked:,} regions of one or two conditions were tested, those with "
+        f"the most evidence. The scores are off in {off[0] or 'none'} of them, and the calibrated "
+        f"probabilities in {off[1] or 'none'}."
     )
 
 

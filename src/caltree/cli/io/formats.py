@@ -60,6 +60,11 @@ def format_of_path(path: str, given: str | None, option: str) -> Format:
     return Format(name, compressed, _TAB if plain.endswith(".tsv") else ",")
 
 
+def is_table_name(path: str) -> bool:
+    """Whether the ending of a name is that of a table."""
+    return path.lower().removesuffix(".gz").endswith(tuple(_ENDINGS))
+
+
 def format_of_bytes(start: bytes) -> str:
     """The format by the first bytes; CSV if they are of no other."""
     if start.startswith(b"PAR1"):

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from ..._inputs.warning import did_you_mean
 from ..._options import list_names
 from ..errors import CommandError, UnreadableError, reading, usage_error
 from .formats import STANDARD, STREAM, Format, format_of_bytes, format_of_path, is_compressed
@@ -75,8 +76,11 @@ class Source:
         missing = [name for name in names if name not in self.columns]
         if missing:
             lacks = "the column" if len(missing) == 1 else "the columns"
-            has = list_names(self.columns)
-            raise CommandError(f"{self.name} lacks {lacks} {list_names(missing)}; it has {has}")
+            meant = did_you_mean(missing[0], self.columns) if len(missing) == 1 else ""
+            raise CommandError(
+                f"{self.name} lacks {lacks} {list_names(missing)}{meant}; it has "
+                f"{list_names(self.columns)}"
+            )
 
     def rows(self) -> Iterator[tuple[int, Any]]:
         """The batches, each with the number of its first row; an empty one if there is no row."""

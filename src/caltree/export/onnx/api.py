@@ -1,4 +1,4 @@
-"""`to_onnx`: a fitted calibrator as a model of ONNX."""
+"""`to_onnx`: a fitted calibrator as an ONNX model."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def to_onnx(
     dtype: Literal["float32", "float64"] = "float32",
     missing_text: str = "",
 ) -> ModelProto:
-    """Return a fitted calibrator as a model of ONNX; see `Calibrator.to_onnx`."""
+    """Return a fitted calibrator as an ONNX model; see `Calibrator.to_onnx`."""
     onnx = import_onnx()
     check_choice("dtype", dtype, ("float32", "float64"))
     check_missing_text(missing_text)

@@ -47,13 +47,13 @@ def check_missing_text(missing_text: Any) -> None:
 
 
 def _check_size(model: Model) -> None:
-    """Refuse more nodes than a model of ONNX can hold, which is a message of protobuf."""
+    """Refuse more nodes than an ONNX model, a message of protobuf, can hold."""
     n_nodes = model.n_nodes
     n_bytes = sum(part.parameters.nbytes for part in parts_of(model)) + _BYTES_OF_A_NODE * n_nodes
     if n_bytes > _MOST_BYTES:
         raise ValueError(
-            f"{n_nodes} nodes need about {n_bytes / 2**30:.1f} GiB, but a model of ONNX holds no "
-            "more than 2; fit fewer trees, or larger leaves (min_samples_leaf)"
+            f"{n_nodes} nodes need about {n_bytes / 2**30:.1f} GiB, but an ONNX model holds at "
+            "most 2; fit fewer trees, or larger leaves (min_samples_leaf)"
         )
 
 

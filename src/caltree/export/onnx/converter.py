@@ -24,9 +24,9 @@ _ALIAS = "CaltreeCalibratedClassifier"
 def register_converter() -> None:
     """Teach skl2onnx to convert `CalibratedClassifier`, alone or in a pipeline.
 
-    To be called once, before ``skl2onnx.to_onnx``. The classifiers within are converted by
-    skl2onnx, so it must know them. The option `missing_text` is the text that stands for a missing
-    string; it is empty by default.
+    Call it once, before ``skl2onnx.to_onnx``. The classifiers within are converted by skl2onnx, so
+    it must know them. The option `missing_text` is the text that stands for a missing string; it is
+    empty by default.
 
     Examples
     --------

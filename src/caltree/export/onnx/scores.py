@@ -93,7 +93,7 @@ class Scores:
         return replace(self, matrix=logistic(self.graph, scores.matrix, axis=1), width=2)
 
     def offset(self) -> str:
-        """As :func:`caltree._inputs.scores.ScoreKind.offset`, of scores that are no margins."""
+        """As :func:`caltree._inputs.scores.ScoreKind.offset`, of scores that are not margins."""
         op, probabilities = self.graph.op, self.uncalibrated()
         if self.n_classes == 2:
             second = replace(probabilities, score_type="probability")._second()

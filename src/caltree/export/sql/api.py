@@ -67,7 +67,11 @@ class SqlColumns(Mapping[Any, str]):
         self._bodies = bodies
 
     def __getitem__(self, label: Any) -> str:
-        return self._check_length(self._layers.expression(self._bodies[label]))
+        try:
+            body = self._bodies[label]
+        except (KeyError, TypeError):  # TypeError: a slice, as of a string
+            raise KeyError(f"{label!r} is not a class; the classes are {list(self)}") from None
+        return self._check_length(self._layers.expression(body))
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.names)
@@ -84,7 +88,7 @@ class SqlColumns(Mapping[Any, str]):
     def select(self, table: str | Sequence[str], columns: Sequence[str] | None = None) -> str:
         """Return a whole query, in which the classes share what they have in common.
 
-        With more than two classes it is much shorter and quicker than their expressions.
+        With more than two classes it is much shorter and faster than their expressions.
 
         Parameters
         ----------
@@ -112,8 +116,8 @@ class SqlColumns(Mapping[Any, str]):
         text, longest = "\n".join(lines), DIALECTS[self.dialect].longest_query
         if longest is not None and len(text.encode()) > longest:
             raise ValueError(
-                f"the SQL has {len(text.encode())} bytes, but {self.dialect} takes no query of "
-                f"more than {longest}; fit a smaller calibrator, e.g. with max_depth, "
+                f"the SQL has {len(text.encode())} bytes, but {self.dialect} takes queries of "
+                f"at most {longest}; fit a smaller calibrator, e.g. with max_depth, "
                 "path_averaging=False or fewer trees"
             )
         return text

@@ -56,7 +56,7 @@ class Dialect:
         if (not name and self.name != "sqlite") or "\0" in name or not is_unicode(name):
             raise ValueError(
                 f"{argument}: no column of {self.name} can be called {name!r}; "
-                f"say what it is called there, as to_sql({argument}=...)"
+                f"give another name with to_sql({argument}=...)"
             )
         return self.quote(name)
 

@@ -151,13 +151,13 @@ class Scores:
         return f"ln({p} / (1 - {p}))"
 
     def for_products(self, score: str) -> str:
-        """Return a score whose products are no errors; logarithms are never that small."""
+        """Return a score whose products are not errors; logarithms are never that small."""
         if self.score_type == "probability":
             return score
         return self.drop_tiny(score, _SMALLEST_FACTOR)
 
     def clip_score(self, score: str) -> str:
-        """Clip a score that is no probability."""
+        """Clip a score that is not a probability."""
         return self.dialect.clip(score, -LARGEST_SCORE, LARGEST_SCORE)
 
     def drop_tiny(self, score: str, smallest: float = _SMALLEST_SHARE) -> str:
