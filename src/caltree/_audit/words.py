@@ -59,8 +59,8 @@ def whole_sentences(audit: Audit) -> list[str]:
     return [
         f"Test of the whole, that the scores are calibrated everywhere: {p_text(whole.p_value)} "
         f"({how}).",
-        f"Its part on one curve for all rows: {p_text(whole.curve_p_value)}.",
-        f"Its part on {whole.n_regions:,} regions of one or two conditions: "
+        f"The part of this test on one curve for all rows: {p_text(whole.curve_p_value)}.",
+        f"The part on {whole.n_regions:,} regions of one or two conditions: "
         f"{p_text(whole.regions_p_value)}.",
     ]
 
@@ -136,8 +136,8 @@ def regions_sentence(audit: Audit) -> str:
     if not tested:
         return "No region was large enough to be tested."
     if not off:
-        return f"The scores are shown to be off in none of {tested} that were tested."
-    return f"The scores are off in {off} of {tested} that were tested."
+        return f"No error was found; regions tested: {tested}."
+    return f"The scores are off in {off} of {tested} tested."
 
 
 def measures(audit: Audit) -> list[str]:
@@ -145,7 +145,7 @@ def measures(audit: Audit) -> list[str]:
     mce = audit.mce
     return [
         f"Multicalibration error {mce.error:.4f} ({mce.sigmas:.1f} standard deviations of "
-        f"{mce.standard_deviation:.4f}; errors from {mce.detectable:.4f} on can be detected), in "
+        f"{mce.standard_deviation:.4f}; errors above {mce.detectable:.4f} can be detected), in "
         f"{mce.segment}; {p_text(mce.adjusted_p_value)}, adjusted for {mce.n_segments:,} segments.",
         f"Smooth calibration error {audit.smooth_ece:.4f}.",
     ]
@@ -154,8 +154,10 @@ def measures(audit: Audit) -> list[str]:
 def notes(audit: Audit) -> list[str]:
     """What to bear in mind."""
     found = [
+        "The column halves says whether two halves of the rows agree, apart from chance; if not, "
+        "it has both shifts.",
         "Regions were found on one half of the rows and tested on the other; their numbers are "
-        "those of the other half.",
+        "those of the other half. A region that both halves found is tested twice and shown once.",
         "Groups and regions of fewer than 50 rows, or of hardly any events, are not tested.",
     ]
     if audit.weighted:
