@@ -20,6 +20,7 @@ from tests.support.trees import make_frame, make_rows
 
 
 def test_temperature_scaling_finds_the_best_temperature():
+    pytest.importorskip("sklearn", minversion="1.8")
     _, y, scores = make_rows(400)
     odds = np.log(scores[:, 1] / scores[:, 0])
     wrong = np.where(y == 1, -odds, odds)
@@ -33,6 +34,7 @@ def test_temperature_scaling_finds_the_best_temperature():
 
 
 def test_temperature_scaling_of_many_classes_some_of_one_row():
+    pytest.importorskip("sklearn", minversion="1.8")
     _, y, scores = make_rows(60, n_classes=3)
     y = np.where(y == 2, 1, y)
     y[0] = 2

@@ -137,6 +137,7 @@ def test_weights_go_to_the_classifier_too(client):
 
 
 @pytest.mark.filterwarnings("ignore:Parameter n_jobs will be ignored")  # LightGBM's own default
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")  # LightGBM 4.6, of arrays
 def test_lightgbm(client):
     lightgbm = pytest.importorskip("lightgbm")
     X, y = plain_rows()
