@@ -134,7 +134,7 @@ def audit(
     x0 = 0 0.48 0.5 False
     x0 = 1 0.5 0.5 False
     x0 = 2 0.5 0.25 True
-    >>> found.regions[0].name
+    >>> found.regions[0].conditions[0]
     'x0 > 1.5'
     """
     _check_parameters(pairs, adjustment, alpha, score_type, drop_identifiers, random_state, n_jobs)
