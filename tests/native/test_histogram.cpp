@@ -124,6 +124,56 @@ void check_logistic(Digest& digest) {
     }
 }
 
+// Whether two ways to add up the same numbers agree, `size` being the sum of their sizes.
+bool agree(double found, long double expected, long double size) {
+    return std::abs(static_cast<long double>(found) - expected) <= 1e-13L * size;
+}
+
+void check_node_models(Digest& digest) {
+    Chance chance(8);
+    for (std::size_t n : {1, 3, 4, 5, 8, 31, 255, 256, 257, 700}) {
+        const std::size_t padded = padded_rows(n);
+        std::vector<double> offset(padded), score(padded), bend(padded), weight(padded),
+            is_second(padded), p(padded), loss(padded);
+        for (std::size_t i = 0; i < padded; ++i) {
+            offset[i] = chance.between(-5.0, 5.0);
+            score[i] = chance.between(-2.0, 2.0);
+            bend[i] = chance.between(-2.0, 2.0);
+            is_second[i] = chance.happens(0.5) ? 1.0 : 0.0;
+            weight[i] = i < n ? chance.one_of({0.0, 0.5, 1.0, 3.0}) : 0.0;
+        }
+        const LogisticRows rows{offset.data(), score.data(), bend.data(), weight.data(),
+                                is_second.data()};
+        const double parameters[] = {0.3, -1.2, 0.7};
+        const double total =
+            kernels().logistic_losses(rows, parameters, p.data(), loss.data(), padded);
+        double gradient[3], triangle[6];
+        kernels().logistic_derivatives(rows, p.data(), gradient, triangle, padded);
+        long double sum = 0.0L, g[3] = {}, h[6] = {}, size = 0.0L;
+        for (std::size_t i = 0; i < n; ++i) {
+            const long double x[] = {1.0L, score[i], bend[i]};
+            const long double F = offset[i] + 0.3 - 1.2 * x[1] + 0.7 * x[2];
+            const long double own = is_second[i] > 0.0 ? -F : F;
+            CHECK(agree(loss[i], std::log1p(std::exp(own)), 10.0L));
+            CHECK(agree(p[i], 1.0L / (1.0L + std::exp(-F)), 1.0L));
+            sum += weight[i] * std::log1p(std::exp(own));
+            const long double residual = weight[i] * (is_second[i] - p[i]);
+            const long double variance = weight[i] * p[i] * (1.0L - p[i]);
+            for (int a = 0, t = 0; a < 3; ++a) {
+                g[a] += residual * x[a];
+                for (int b = 0; b <= a; ++b) h[t++] += variance * x[a] * x[b];
+            }
+            size += 10.0L * weight[i];
+        }
+        CHECK(agree(total, sum, size));
+        for (int t = 0; t < 3; ++t) CHECK(agree(gradient[t], g[t], size));
+        for (int t = 0; t < 6; ++t) CHECK(agree(triangle[t], h[t], size));
+        digest.add(total);
+        digest.add(std::vector<double>(gradient, gradient + 3));
+        digest.add(std::vector<double>(triangle, triangle + 6));
+    }
+}
+
 // Data --------------------------------------------------------------------------------------------
 
 struct DataSet {
@@ -478,6 +528,7 @@ int main(int argc, char** argv) {
     constexpr std::size_t n_data_sets = 400;
     Digest digest;
     check_logistic(digest);
+    check_node_models(digest);
     for (; current_data_set < n_data_sets; ++current_data_set) {
         check_data_set(current_data_set, digest);
     }

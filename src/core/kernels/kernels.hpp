@@ -1,7 +1,8 @@
 // The inner loops of the node models, compiled once for every instruction set worth having.
 //
-// Sums run in row order, one accumulator a score, and nothing is contracted: every instruction set
-// gives the same bits. Vectors run across scores (moments) or across rows (everything else).
+// Sums run in row order, one accumulator a score or one for every fourth row, and nothing is
+// contracted: every instruction set gives the same bits. Vectors run across scores (moments) or
+// across rows (everything else).
 #pragma once
 
 #include <cstddef>
@@ -62,6 +63,15 @@ struct BoostedRows {
     const double* labels;
     const double* weights;
     std::size_t stride;
+};
+
+// Rows of two classes whose log-odds are a line over a score and its bend. Padding has weight 0.
+struct LogisticRows {
+    const double* offset;
+    const double* score;
+    const double* bend;
+    const double* weight;
+    const double* is_second;  // 1 for rows of the second class, 0 for others
 };
 
 // The working responses of some classes, their weights, and the sums of these so far.
@@ -192,6 +202,16 @@ struct Kernels {
 
     // p = 1 / (1 + exp(-d)), and norm = log(1 + exp(d)).
     void (*logistic)(const double* d, double* p, double* norm, std::size_t n);
+
+    // The loss of each row under an intercept and two slopes, and its probability of the second
+    // class. Returns the weighted sum of the losses.
+    double (*logistic_losses)(const LogisticRows& rows, const double* parameters, double* p,
+                              double* loss, std::size_t n);
+
+    // By the probabilities of rows: minus the gradient of their loss by intercept and slopes, and
+    // the lower triangle of its Hessian, row by row.
+    void (*logistic_derivatives)(const LogisticRows& rows, const double* p, double* gradient,
+                                 double* triangle, std::size_t n);
 
     // The working responses of some classes, by the softmax of F; p has room for
     // their probabilities. Returns whether all of these are tame, which means far from the smallest

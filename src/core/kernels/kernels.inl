@@ -7,6 +7,8 @@
 //
 #include "kernels/exponentials.inl"
 //
+#include "kernels/logistic.inl"
+//
 #include "kernels/boosting.inl"
 //
 #include "kernels/moments.inl"
@@ -29,6 +31,8 @@ static constexpr Kernels all_kernels(const char* name) {
             softmax,
             sigmoid,
             logistic,
+            logistic_losses,
+            logistic_derivatives,
             respond_to_all,
             respond_in_eights,
             respond_to_two,

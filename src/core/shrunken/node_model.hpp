@@ -181,8 +181,8 @@ class NodeModelFitter {
     double read_rows(std::span<const Row> rows) {
         const std::size_t padded = padded_rows(rows.size());
         if (p_.size() < padded) {
-            for (std::vector<double>* values : {&offset_, &score_, &bend_, &weight_, &is_second_,
-                                                &log_odds_, &p_, &norm_, &loss_}) {
+            for (std::vector<double>* values :
+                 {&offset_, &score_, &bend_, &weight_, &is_second_, &p_, &loss_}) {
                 values->resize(padded, 0.0);
             }
         }
@@ -204,6 +204,7 @@ class NodeModelFitter {
             loss_[i] = row_loss_[rows[i]];
             total += weight_[i];
         }
+        std::fill(weight_.begin() + rows.size(), weight_.begin() + padded, 0.0);
         return total;
     }
 
@@ -261,24 +262,14 @@ class NodeModelFitter {
         return loss;
     }
 
+    LogisticRows side_by_side() const {
+        return {offset_.data(), score_.data(), bend_.data(), weight_.data(), is_second_.data()};
+    }
+
     double evaluate_side_by_side(std::size_t n, const std::vector<double>& parameters) {
         stop_check_.count(n);
-        const double intercept = parameters[0], slope = parameters[1], bends = parameters[2];
-        for (std::size_t i = 0; i < n; ++i) {
-            log_odds_[i] = offset_[i] + intercept + slope * score_[i] + bends * bend_[i];
-        }
-        const std::size_t padded = padded_rows(n);
-        std::fill(log_odds_.begin() + n, log_odds_.begin() + padded, 0.0);
-        for (std::size_t at = 0; at < padded; at += block_rows) {
-            kernels_.logistic(&log_odds_[at], &p_[at], &norm_[at],
-                              std::min(block_rows, padded - at));
-        }
-        double loss = 0.0;
-        for (std::size_t i = 0; i < n; ++i) {
-            loss_[i] = norm_[i] - (is_second_[i] > 0.0 ? log_odds_[i] : 0.0);
-            loss += weight_[i] * loss_[i];
-        }
-        return loss;
+        return kernels_.logistic_losses(side_by_side(), parameters.data(), p_.data(), loss_.data(),
+                                        padded_rows(n));
     }
 
     // Leaves the probabilities of rows behind, and calls `use(row, norm, F)` for each.
@@ -345,26 +336,11 @@ class NodeModelFitter {
 
     void differentiate_side_by_side(std::size_t n) {
         stop_check_.count(n);
-        std::array<double, 3> g{};
-        std::array<double, 6> h{};  // the lower triangle, by rows
-        for (std::size_t i = 0; i < n; ++i) {
-            const double p = p_[i], weight = weight_[i], score = score_[i], bend = bend_[i];
-            const double own = weight * (is_second_[i] - p);
-            const double variance = weight * p * (1.0 - p);
-            const double first = variance * score, second = variance * bend;
-            g[0] += own;
-            g[1] += own * score;
-            g[2] += own * bend;
-            h[0] += variance;
-            h[1] += first;
-            h[2] += first * score;
-            h[3] += second;
-            h[4] += second * score;
-            h[5] += second * bend;
-        }
-        std::copy(g.begin(), g.end(), gradient_.begin());
+        std::array<double, 6> triangle;
+        kernels_.logistic_derivatives(side_by_side(), p_.data(), gradient_.data(), triangle.data(),
+                                      padded_rows(n));
         for (std::size_t a = 0, t = 0; a < 3; ++a) {
-            for (std::size_t b = 0; b <= a; ++b) hessian_[a * 3 + b] = h[t++];
+            for (std::size_t b = 0; b <= a; ++b) hessian_[a * 3 + b] = triangle[t++];
         }
     }
 
@@ -397,7 +373,7 @@ class NodeModelFitter {
     // In the most frequent case: what is known of every row, and of the rows of a fit, one after
     // the other.
     std::vector<Record> records_;
-    std::vector<double> offset_, score_, bend_, weight_, is_second_, log_odds_, p_, norm_, loss_;
+    std::vector<double> offset_, score_, bend_, weight_, is_second_, p_, loss_;
     const Kernels& kernels_ = kernels();
     StopCheck stop_check_;
 };
