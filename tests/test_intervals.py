@@ -1,6 +1,7 @@
 """Intervals for probabilities: `fit_intervals` and `predict_interval`."""
 
 import json
+from dataclasses import replace
 from importlib import resources
 
 import numpy as np
@@ -25,12 +26,14 @@ from caltree import (
 )
 from caltree._fitted.spread import KNOTS, Spread
 from caltree._intervals import (
+    HeldOut,
     Seen,
     Simulated,
     caution,
     draw_labels,
     excess_variance,
     measure_spread,
+    open_variance,
 )
 
 CALIBRATORS = [
@@ -89,13 +92,22 @@ def test_every_calibrator_has_intervals_that_hold_its_probabilities(calibrator):
 
 def test_ends_are_those_of_a_normal_distribution_of_log_odds():
     spread = Spread(np.where(KNOTS == 0.3, 0.5, 2.0))
-    [[lower, upper]] = spread.interval(np.array([0.3]), 0.9)
+    [[[lower, upper], other, _]] = spread.interval(np.array([[0.3, 0.6, 0.1]]), 0.9)
     width = 0.5 * norm.ppf(0.95)
     assert lower == pytest.approx(expit(logit(0.3) - width), rel=1e-12)
     assert upper == pytest.approx(expit(logit(0.3) + width), rel=1e-12)
-    certain = spread.interval(np.array([0.0, 1.0, np.nan]), 0.9)
+    assert logit(other[1]) - logit(other[0]) == pytest.approx(4.0 * norm.ppf(0.95))
+    [certain] = spread.interval(np.array([[0.0, 1.0, np.nan]]), 0.9)
     far = expit(logit(1e-4) + 2.0 * norm.ppf(0.95))
     np.testing.assert_allclose(certain, [[0.0, far], [1.0 - far, 1.0], [np.nan, np.nan]])
+
+
+def test_deviations_of_two_classes_are_those_of_the_second():
+    spread = Spread(np.where(KNOTS == 0.3, 0.5, 2.0))
+    [first, second] = spread.interval(np.array([[0.7, 0.3]]), 0.9)[0]
+    width = 0.5 * norm.ppf(0.95)
+    np.testing.assert_allclose(logit(second), logit(0.3) + np.array([-width, width]))
+    np.testing.assert_allclose(first, 1.0 - second[::-1])
 
 
 def simulate(n_rows, deviation, n_classes=3):
@@ -121,6 +133,32 @@ def test_deviations_cover_their_share_of_known_errors():
     # Half of the variance is that of all rows.
     pooled = cover(measure_spread(simulated, 0.5), simulated, simulated.rows)
     assert pooled[low].mean() > 0.99 and 0.8 < pooled[high].mean() < 0.95
+
+
+def test_errors_of_high_probabilities_do_not_widen_low_ones():
+    simulated = simulate(20_000, lambda predicted, rows: np.where(predicted < 0.5, 0.2, 1.0), 2)
+    deviations = measure_spread(simulated, 0.0).deviations
+    np.testing.assert_allclose(deviations[KNOTS < 0.4], 0.2, rtol=0.15)
+    np.testing.assert_allclose(deviations[KNOTS > 0.6], 1.0, rtol=0.15)
+
+
+def test_held_out_rows_show_a_curve_that_is_off_and_what_they_leave_open():
+    def of(probability, events, n_rows):
+        predicted = np.tile([1.0 - probability, probability], (n_rows, 1))
+        event = np.arange(n_rows) < events
+        return open_variance(HeldOut(predicted, np.column_stack([~event, event]) * 1.0, None))
+
+    # 100 rows of 0.8: log-odds are known to 1 / (100 x 0.16), and half of that is left open.
+    right, off = of(0.8, 80, 100), of(0.8, 64, 100)
+    at = KNOTS == 0.8
+    assert right[at] == pytest.approx(0.5 / 16)
+    # 16 events too few: log-odds are off by 1, as far as such rows can tell.
+    assert off[at] == pytest.approx(1.0 - 1.0 / 16 + 0.5 / 16)
+    # Where there are no rows, most is open; the other end is not known by this one.
+    np.testing.assert_allclose(right[~at], 1.0)
+    # One event where none was expected says little.
+    assert of(1e-9, 1, 50)[0] == pytest.approx(4.0 - 2.0 + 1.0)
+    assert of(1e-9, 50, 50)[0] == 4.0
 
 
 @pytest.mark.parametrize("exponent", [0.0, 0.3])
@@ -152,21 +190,32 @@ def test_a_second_opinion_tells_how_much_larger_errors_are_in_reality(ratio):
     random = np.random.default_rng(0)
     predicted = np.full((40_000, 2), 0.5)
     errors = 0.1 * random.choice([-1.0, 1.0], size=40_000)[:, np.newaxis] * [1.0, -1.0]
-    simulated = Simulated(predicted, predicted + errors, np.ones(40_000), None)
+    simulated = Simulated(predicted, predicted + errors, np.ones(40_000), predicted + 0.8 * errors)
     real = np.sqrt(ratio) * errors
     event = random.random(40_000) < predicted[:, 1] + real[:, 1]
     happened = np.column_stack([~event, event]).astype(float)
+    held_out = HeldOut(predicted, happened, predicted + 0.8 * real)
     seen = Seen.of(happened, predicted, predicted + 0.8 * real)
     # Log-odds are off by four times as much as probabilities near one half.
-    excess = excess_variance(seen, simulated, predicted + 0.8 * errors)
-    hidden = 0.5 * seen.standard_error / 0.8
+    excess = excess_variance(held_out, simulated)
+    hidden = 0.3 * seen.standard_error / 0.8
     assert excess - hidden == pytest.approx((ratio - 1.0) * 0.4**2, abs=0.02)
-    # What may be chance counts for nothing; what chance may hide counts.
-    noisy = Seen(seen.variance + np.array([-9.0, 9.0, 0.0]), np.ones(3))
-    found = excess_variance(noisy, simulated, predicted + 0.8 * errors)
-    assert found == pytest.approx(0.5 * noisy.standard_error / 0.8)
+
+
+def test_a_second_opinion_by_chance_counts_for_nothing_but_what_it_may_hide():
+    predicted = np.full((4, 2), 0.5)
+    errors = 0.1 * np.array([[1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [-1.0, 1.0]])
+    sees = Simulated(predicted, predicted + errors, np.ones(4), predicted + 0.8 * errors)
+    blind = replace(sees, second_opinion=predicted)
+    # As much for one row as against another.
+    happened = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    other = predicted + np.array([[-0.3, 0.3], [0.3, -0.3], [-0.3, 0.3], [0.3, -0.3]])
+    held_out = HeldOut(predicted, happened, other)
+    error = Seen.of(happened, predicted, other).standard_error
+    assert excess_variance(held_out, sees) == pytest.approx(0.3 * error / 0.8)
     # A second opinion that sees nothing hides more, within bounds.
-    assert excess_variance(noisy, simulated, predicted) == pytest.approx(8.0 * found)
+    assert excess_variance(held_out, blind) == pytest.approx(0.3 * error / 0.1)
+    assert excess_variance(replace(held_out, second_opinion=None), sees) == 0.0
 
 
 def test_caution_falls_with_the_rows_that_tell_something():
@@ -175,9 +224,9 @@ def test_caution_falls_with_the_rows_that_tell_something():
         y = np.arange(n_rows) < share * n_rows
         return caution(PlattScaling()._check_rows(None, y, scores, None, "probability"))
 
-    assert of(1_000, 0.5) == pytest.approx(1.15)
-    assert of(16_000, 0.5) == pytest.approx(1.075)
-    assert of(1_000, 0.05) == pytest.approx(1.0 + 0.15 * 0.19**-0.25)
+    assert of(1_000, 0.5) == pytest.approx(1.1)
+    assert of(16_000, 0.5) == pytest.approx(1.05)
+    assert of(1_000, 0.05) == pytest.approx(1.0 + 0.1 * 0.19**-0.25)
 
 
 def test_a_probability_rests_on_the_rows_of_its_nodes():

@@ -11,6 +11,10 @@ where both trust scores that are noisy. Extremely randomized trees, which err in
 asked on rows that they have not seen, in reality and in the simulation. What they see in reality
 beyond what they see in the simulation, as far as it is more than chance, is added to the variance,
 and so is what chance may hide from them.
+
+At last, held-out rows are compared with what is said about them, by probability. An error that
+they show there, for example at the highest probabilities, is added to the variance, and so is half
+of what few rows leave open.
 """
 
 from __future__ import annotations
@@ -57,7 +61,7 @@ _WINDOW, _FEWEST = 1 / 12, 50
 and the fewest."""
 _POOLED, _POOLED_OF_CURVES = 0.5, 0.1
 """The weight of all rows in the variance at a knot; less if the probability decides the error."""
-_CAUTION, _ROWS_OF_CAUTION, _RATE_OF_CAUTION = 0.15, 1_000, 0.25
+_CAUTION, _ROWS_OF_CAUTION, _RATE_OF_CAUTION = 0.1, 1_000, 0.25
 """The stand-in is smoother than the truth, and deviations are not known exactly: with so many rows
 of balanced classes they are widened by this share, and by less with more rows."""
 _LEAST = 0.5
@@ -65,8 +69,11 @@ _LEAST = 0.5
 _LEAST_SEEN, _LEAST_HIDDEN = 0.5, 0.1
 """The share of the variance that the second opinion is thought to see at least: where it sees an
 excess, and where it is asked what it may have missed."""
-_HIDDEN = 0.5
+_HIDDEN = 0.3
 """An excess of so many standard errors may have stayed unseen."""
+_OPEN, _LEAST_INFORMATION, _MOST_OPEN = 0.5, 0.5, 4.0
+"""The share of the variance that held-out rows leave open near a probability and that is added; the
+information (the sum of p (1 - p)) that is assumed at least; and the most that is added."""
 _SMALLEST_DISTANCE = 1e-3
 """Of log-odds; smaller ones count as this one where it is asked how distances depend on rows."""
 _TINY = 1e-12
@@ -80,6 +87,16 @@ class Simulated:
     truth: Floats
     rows: Floats
     """The training rows that each row's probabilities rest on."""
+    second_opinion: Floats | None
+    """That of the same rows; None if the calibrator knows no attributes."""
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """What replicas of a calibrator say about rows that they have not seen, and what happened."""
+
+    predicted: Floats
+    happened: Floats
     second_opinion: Floats | None
     """That of the same rows; None if the calibrator knows no attributes."""
 
@@ -124,14 +141,16 @@ def learn_spread(calibrator: Any, X: Any, rows: TrainingRows, seed: int) -> Spre
     refits = _Refits(calibrator, X, rows, seed)
     with _silently():
         simulated = refits.simulate()
-        seen = refits.compare_opinions()
-    if simulated.second_opinion is None or seen is None:
-        return measure_spread(simulated, _POOLED_OF_CURVES)
-    spread = measure_spread(simulated, _POOLED)
-    variance = (caution(rows) * spread.deviations) ** 2
-    excess = excess_variance(seen, simulated, simulated.second_opinion)
-    found = np.maximum(variance + excess, _LEAST * variance)
-    return replace(spread, deviations=np.sqrt(found))
+        held_out = refits.hold_out()
+    has_attributes = simulated.second_opinion is not None
+    spread = measure_spread(simulated, _POOLED if has_attributes else _POOLED_OF_CURVES)
+    variance = spread.deviations**2
+    if has_attributes:
+        variance *= caution(rows) ** 2
+    if held_out is not None:
+        excess = excess_variance(held_out, simulated)
+        variance = np.maximum(variance + excess, _LEAST * variance) + open_variance(held_out)
+    return replace(spread, deviations=np.sqrt(variance))
 
 
 def caution(rows: TrainingRows) -> float:
@@ -145,18 +164,38 @@ def caution(rows: TrainingRows) -> float:
     return float(1.0 + _CAUTION * (_ROWS_OF_CAUTION / max(balanced, 1.0)) ** _RATE_OF_CAUTION)
 
 
-def excess_variance(seen: Seen, simulated: Simulated, second_opinion: Floats) -> float:
+def excess_variance(held_out: HeldOut, simulated: Simulated) -> float:
     """Return the variance of true log-odds in reality beyond that in the simulation.
 
     What the second opinion sees of it is shrunk as chance demands, and what chance may hide from
     it is added. Both are divided by the share of the variance that it sees in the simulation.
+    Without a second opinion there is none.
     """
-    foreseen = Seen.of(simulated.truth, simulated.predicted, second_opinion)
+    if held_out.second_opinion is None or simulated.second_opinion is None:
+        return 0.0
+    seen = Seen.of(held_out.happened, held_out.predicted, held_out.second_opinion)
+    foreseen = Seen.of(simulated.truth, simulated.predicted, simulated.second_opinion)
     known = Seen.of(simulated.truth, simulated.predicted, simulated.truth)
     share = float(np.clip(foreseen.variance / max(known.variance, _TINY), _LEAST_HIDDEN, 1.0))
     excess = seen.variance - foreseen.variance
     shrunk = excess * max(0.0, 1.0 - seen.standard_error**2 / max(excess**2, _TINY))
     return shrunk / max(share, _LEAST_SEEN) + _HIDDEN * seen.standard_error / share
+
+
+def open_variance(held_out: HeldOut) -> Floats:
+    """Return the variance of true log-odds that held-out rows show or leave open, at each knot.
+
+    The rows near a knot estimate by how much its log-odds are off. The squared estimate, less its
+    variance, is shown; a share of the variance is left open.
+    """
+    predicted, happened = (_told(part) for part in (held_out.predicted, held_out.happened))
+    nearest = np.searchsorted((KNOTS[1:] + KNOTS[:-1]) / 2, predicted.ravel())
+    information = (predicted * (1.0 - predicted)).ravel()
+    weights = np.bincount(nearest, information, minlength=len(KNOTS))
+    surprise = np.bincount(nearest, (happened - predicted).ravel(), minlength=len(KNOTS))
+    variance = 1.0 / np.maximum(weights, _LEAST_INFORMATION)
+    shown = np.maximum((surprise * variance) ** 2 - variance, 0.0)
+    return np.asarray(np.minimum(shown + _OPEN * variance, _MOST_OPEN))
 
 
 def measure_spread(simulated: Simulated, pooled: float) -> Spread:
@@ -165,16 +204,16 @@ def measure_spread(simulated: Simulated, pooled: float) -> Spread:
     They are those of probabilities that rest on a typical number of rows. How they depend on that
     number is a power, found by regressing the logarithm of distances.
     """
-    predicted, n_classes = simulated.predicted, simulated.predicted.shape[1]
+    predicted = _told(simulated.predicted)
     log_odds = _log_odds(predicted)
-    distances = np.abs(_log_odds(simulated.truth) - log_odds)
+    distances = np.abs(_log_odds(_told(simulated.truth)) - log_odds)
     logarithms = np.log(simulated.rows)
     typical, exponent = float(np.exp(logarithms.mean())), 0.0
     if np.ptp(logarithms) > 0.0:
         regressors = np.column_stack(
             [
                 np.ones(predicted.size),
-                np.repeat(logarithms, n_classes),
+                np.repeat(logarithms, predicted.shape[1]),
                 np.abs(log_odds).ravel(),
             ]
         )
@@ -196,8 +235,6 @@ def _deviations_at_knots(predicted: Floats, distances: Floats, pooled: float) ->
     local = np.array([np.quantile(sorted_distances[b : b + n_window], _LEVEL) for b in begins])
     overall = np.quantile(sorted_distances, _LEVEL)
     variance = pooled * overall**2 + (1.0 - pooled) * local**2
-    if predicted.shape[1] == 2:
-        variance = (variance + variance[::-1]) / 2  # what holds for one class holds for the other
     return np.asarray(np.sqrt(variance) / ndtri((1.0 + _LEVEL) / 2))
 
 
@@ -263,10 +300,8 @@ class _Refits:
         predicted, true, rows = (np.concatenate(part) for part in zip(*found, strict=True))
         return Simulated(predicted, true, rows, np.concatenate(opinions) if opinions else None)
 
-    def compare_opinions(self) -> Seen | None:
-        """Return what a second opinion sees of the errors on held-out rows, in reality."""
-        if not self._has_attributes:
-            return None
+    def hold_out(self) -> HeldOut | None:
+        """Return what replicas say about rows of other folds; None if each fold lacks a class."""
         fold_of = np.random.default_rng(self.seed).permutation(self._n_rows) % _N_FOLDS
         labels, said, tested = self.rows.labels, [], []
         for number in range(_N_FOLDS if self._n_rows <= _MANY_ROWS else 2):
@@ -279,10 +314,11 @@ class _Refits:
             tested.append(test)
         if not said:
             return None
-        rows = np.concatenate(tested)
-        trees = self._second_opinion(np.arange(self._n_rows), labels, _N_TREES)
-        other = trees.oob_prediction_.reshape(self._n_rows, -1)[rows]
-        return Seen.of(np.eye(self._n_classes)[labels[rows]], np.concatenate(said), other)
+        rows, other = np.concatenate(tested), None
+        if self._has_attributes:
+            trees = self._second_opinion(np.arange(self._n_rows), labels, _N_TREES)
+            other = trees.oob_prediction_.reshape(self._n_rows, -1)[rows]
+        return HeldOut(np.concatenate(said), np.eye(self._n_classes)[labels[rows]], other)
 
     def _stand_in(self) -> Floats:
         """Return the probabilities that stand in for the true ones."""
@@ -355,6 +391,11 @@ def draw_labels(probabilities: Floats, random: np.random.Generator) -> Labels:
         likelihood = np.where(counts[labels] > 1, probabilities[:, absent], -1.0)
         labels[np.argmax(likelihood)] = absent
     return labels
+
+
+def _told(probabilities: Floats) -> Floats:
+    """The columns that tell all: of two classes the second, of more all of them."""
+    return probabilities[:, 1:] if probabilities.shape[1] == 2 else probabilities
 
 
 def _log_odds(probabilities: Floats) -> Floats:

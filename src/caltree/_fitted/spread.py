@@ -28,7 +28,8 @@ class Spread:
     Parameters
     ----------
     deviations : ndarray
-        One for each of `KNOTS`, where probabilities rest on a typical number of rows.
+        One for each of `KNOTS`, where probabilities rest on a typical number of rows. With two
+        classes, the knots are probabilities of the second, and the first has the same deviations.
     exponent : float
         How fast deviations fall with that number: 0 if they do not.
     typical_rows : float
@@ -49,11 +50,12 @@ class Spread:
     ) -> Floats:
         """Return the lower and the upper end for each probability, along a new last axis.
 
+        `probabilities` has a row per row and a column per class, of which there are two or more.
         `rows` are the training rows that the probabilities of each row rest on. NaN gives NaN.
         """
-        deviations = np.interp(probabilities, KNOTS, self.deviations)
+        known = probabilities[:, 1:] if probabilities.shape[1] == 2 else probabilities
         widening = np.broadcast_to(self.widening(rows), len(probabilities))
-        deviations *= widening.reshape(-1, *[1] * (probabilities.ndim - 1))
+        deviations = np.interp(known, KNOTS, self.deviations) * widening[:, np.newaxis]
         width = ndtri((1.0 + confidence) / 2) * deviations
         lower = expit(logit(np.minimum(probabilities, 1.0 - SURE)) - width)
         upper = expit(logit(np.maximum(probabilities, SURE)) + width)
