@@ -27,7 +27,8 @@ from caltree import CalibrationForest
 from caltree.metrics import rmse
 from caltree.paper.datasets import load
 
-MOST_MEGABYTES = 4.0
+# Of a forest of 20,000 rows; the size of the file is proportional to the rows.
+ROWS_OF_SIZE, MOST_MEGABYTES = 20_000, 4.0
 MOST_PREDICTIONS = 3.0
 # Rows that are neither fitted nor made up for prediction: the forest is judged by them.
 N_TEST = 10_000
@@ -52,10 +53,11 @@ def stored_megabytes(forest: CalibrationForest) -> float:
         return path.stat().st_size / 1e6
 
 
-def report_size(name: str, forest: CalibrationForest, error: float) -> None:
-    """The size of the file, and the error on other rows."""
+def report_size(name: str, forest: CalibrationForest, n_rows: int, error: float) -> None:
+    """The size of the file, with a bar in proportion to the rows, and the error on other rows."""
     note = f"{forest.model_.n_nodes:,} nodes, RMSE {error:.5f}"
-    report(f"{name}, JSON", stored_megabytes(forest), MOST_MEGABYTES, "MB", note)
+    limit = MOST_MEGABYTES * n_rows / ROWS_OF_SIZE
+    report(f"{name}, JSON", stored_megabytes(forest), limit, "MB", note)
 
 
 def made_up(n_rows: int, n_predicted: int) -> None:
@@ -69,7 +71,7 @@ def made_up(n_rows: int, n_predicted: int) -> None:
     calibrated = forest.predict_proba(X[n_rows:], scores[n_rows:])
     name = f"{n_rows:,} made-up rows"
     print(f"  {name}: fitted in {seconds:.1f} s")
-    report_size(name, forest, rmse(y[n_rows:], calibrated))
+    report_size(name, forest, n_rows, rmse(y[n_rows:], calibrated))
     peer = LGBMClassifier(num_leaves=255, n_jobs=1, verbose=-1).fit(X[:n_rows], y[:n_rows])
     # Other values than those of the fit, as new rows have.
     rng = np.random.default_rng(0)
@@ -90,14 +92,15 @@ def data_set(name: str, folder: str) -> None:
     found = load(name, folder)
     X = found.X.set_axis([f"x{i}" for i in range(found.X.shape[1])], axis="columns")
     order = np.random.RandomState(0).permutation(len(X))
-    train, test = order[:20_000], order[20_000:]
+    train, test = order[:ROWS_OF_SIZE], order[ROWS_OF_SIZE:]
     model = LGBMClassifier(verbose=-1, random_state=0, n_jobs=1)
     fitted, y = X.iloc[train], found.y[train]
     scores = cross_val_predict(model, fitted, y, method="predict_proba")
     forest = CalibrationForest(random_state=0, n_jobs=1).fit(fitted, y, scores=scores)
     scores_new = model.fit(fitted, y).predict_proba(X.iloc[test])
     calibrated = forest.predict_proba(X.iloc[test], scores=scores_new)
-    report_size(f"20,000 rows of {name}", forest, rmse(found.y[test], calibrated))
+    error = rmse(found.y[test], calibrated)
+    report_size(f"{ROWS_OF_SIZE:,} rows of {name}", forest, ROWS_OF_SIZE, error)
 
 
 def main() -> None:
