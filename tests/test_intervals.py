@@ -224,9 +224,9 @@ def test_caution_falls_with_the_rows_that_tell_something():
         y = np.arange(n_rows) < share * n_rows
         return caution(PlattScaling()._check_rows(None, y, scores, None, "probability"))
 
-    assert of(1_000, 0.5) == pytest.approx(1.1)
-    assert of(16_000, 0.5) == pytest.approx(1.05)
-    assert of(1_000, 0.05) == pytest.approx(1.0 + 0.1 * 0.19**-0.25)
+    assert of(1_000, 0.5) == pytest.approx(1.15)
+    assert of(16_000, 0.5) == pytest.approx(1.075)
+    assert of(1_000, 0.05) == pytest.approx(1.0 + 0.15 * 0.19**-0.25)
 
 
 def test_a_probability_rests_on_the_rows_of_its_nodes():

@@ -61,7 +61,7 @@ _WINDOW, _FEWEST = 1 / 12, 50
 and the fewest."""
 _POOLED, _POOLED_OF_CURVES = 0.5, 0.1
 """The weight of all rows in the variance at a knot; less if the probability decides the error."""
-_CAUTION, _ROWS_OF_CAUTION, _RATE_OF_CAUTION = 0.1, 1_000, 0.25
+_CAUTION, _ROWS_OF_CAUTION, _RATE_OF_CAUTION = 0.15, 1_000, 0.25
 """The stand-in is smoother than the truth, and deviations are not known exactly: with so many rows
 of balanced classes they are widened by this share, and by less with more rows."""
 _LEAST = 0.5
