@@ -171,7 +171,7 @@ def test_places_that_may_be_chance_are_pale_and_say_so(look, made):
 def test_few_rows_are_not_judged(look, made):
     page = look("few_rows")
     [group] = made("few_rows").data["groups"]
-    assert "too few rows" in page.locator(".place").inner_text()
+    assert "scores: too few rows or events" in page.locator(".place").inner_text()
     assert "No region is large enough" in page.locator("main").inner_text()
     assert page.locator("#panel svg circle").count() == 0
     assert group["tests"]["scores"]["p_value"] is None
