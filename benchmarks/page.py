@@ -36,8 +36,8 @@ Nine public data sets, five learners, one run of five folds:
 
 {fresh}
 
-Census data with 159,361 rows. MCE (multicalibration error) is the error in the worst of many groups, in
-standard deviations. The time is a multiple of LightGBM's:
+Census data with 159,361 rows. MCE (multicalibration error) is the error in the worst of many
+groups, in standard deviations. The time is a multiple of LightGBM's:
 
 ![Log loss and error in the worst group, with scores of logistic regression](benchmarks-census.png)
 
