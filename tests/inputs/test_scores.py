@@ -102,6 +102,15 @@ def test_a_masked_array_is_refused():
         as_score_matrix(np.ma.masked_equal([0.5, 0.25], 0.5), 2, 2)
 
 
+@pytest.mark.parametrize(
+    ("n_columns", "n_classes", "is_told"), [(5, 3, True), (2, 3, False), (3, 2, False)]
+)
+def test_columns_of_classes_without_rows_are_to_be_left_out(n_columns, n_classes, is_told):
+    with pytest.raises(ValueError, match=f"^scores has {n_columns} columns, but y has") as found:
+        as_score_matrix(np.zeros((2, n_columns)), 2, n_classes)
+    assert ("if the classifier knows classes that y lacks" in str(found.value)) == is_told
+
+
 def test_other_dimensions_are_refused():
     with pytest.raises(ValueError, match=r"at most one more dimension, got shape \(2, 2, 1\)"):
         as_score_matrix(np.zeros((2, 2, 1)), 2, 2)

@@ -65,11 +65,22 @@ def as_score_matrix(
         raise ValueError(
             f"scores has {n_columns} columns, but y has {n_classes} classes; "
             f"give {one}one column per class (or a multiple for several classifiers)"
+            f"{_without_rows(n_columns, n_classes)}"
         )
     matrix = _as_numbers(array)
     if finite:
         _check_finite(matrix, keep)
     return matrix if keep is None else matrix[keep]
+
+
+def _without_rows(n_columns: int, n_classes: int) -> str:
+    """What to do with the columns of classes that the labels lack, if there may be some."""
+    if n_columns < n_classes or n_classes == 2:
+        return ""
+    return (
+        "; if the classifier knows classes that y lacks, leave out their columns and divide each "
+        "row by its sum"
+    )
 
 
 def refuse_missing_scores(scores: Any, *, in_fit: bool = False) -> None:
