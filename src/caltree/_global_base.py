@@ -41,10 +41,10 @@ class GlobalCalibrator(Calibrator):
         y : array-like of shape (n,)
             The labels.
         scores : array-like of shape (n,), (n, 1), (n, m) or (n, k * m)
-            One column for each of the m classes, in sorted order; with two classes one column is
-            enough, that of `pos_label`. Columns that are named after the classes, such as ``p_yes``
-            and ``p_no``, may be in any order. The scores of k classifiers side by side are
-            averaged.
+            Must be given. One column for each of the m classes, in sorted order; with two classes
+            one column is enough, that of `pos_label`. Columns that are named after the classes,
+            such as ``p_yes`` and ``p_no``, may be in any order. The scores of k classifiers side by
+            side are averaged.
         sample_weight : array-like of shape (n,), optional
             How many rows each row counts for.
 

@@ -62,9 +62,9 @@ class AttributeCalibrator(AttributeEstimator, Calibrator):
         y : array-like of shape (n,)
             The labels.
         scores : array-like of shape (n,), (n, 1), (n, m) or (n, k * m)
-            One column for each of the m classes, in sorted order, of each of k classifiers; with
-            two classes one column is enough, that of `pos_label`. Columns that are named after the
-            classes, such as ``p_yes`` and ``p_no``, may be in any order.
+            Must be given. One column for each of the m classes, in sorted order, of each of k
+            classifiers; with two classes one column is enough, that of `pos_label`. Columns that
+            are named after the classes, such as ``p_yes`` and ``p_no``, may be in any order.
         sample_weight : array-like of shape (n,), optional
             How many rows each row counts for.
         groups : array-like of shape (n,), optional
