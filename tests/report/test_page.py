@@ -95,6 +95,21 @@ def test_no_sentence_is_longer_than_two_lines(look, scene):
     assert page.evaluate(LONG_SENTENCES) != []  # it can fail
 
 
+@pytest.mark.parametrize("width", [375, 700, 920, 1000, 1130, 1400])
+def test_figures_are_not_broken_into_lines(look, width):
+    found = (
+        look("loans", width)
+        .locator(".change")
+        .evaluate_all(
+            """all => all.map(each => [
+          Math.round(each.offsetHeight / parseFloat(getComputedStyle(each).lineHeight)),
+          each.scrollWidth <= each.clientWidth,
+        ])"""
+        )
+    )
+    assert found == [[1, True]] * 4
+
+
 @every_scene
 def test_it_is_small(saved, scene):
     assert saved(scene).stat().st_size < 2_000_000
