@@ -83,7 +83,7 @@ def made_up(n_rows: int, n_predicted: int) -> None:
         lambda: forest.predict_proba(X_new, scores_new),
         lambda: peer.predict_proba(X_new, num_threads=1),
     )
-    note = f"{ours / n_predicted * 1e6:.1f} us / {theirs / n_predicted * 1e6:.1f} us a row"
+    note = f"{ours / n_predicted * 1e6:.1f} us / {theirs / n_predicted * 1e6:.1f} us per row"
     report(f"{name}, prediction", ours / theirs, MOST_PREDICTIONS, "units", note)
 
 

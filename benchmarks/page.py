@@ -36,8 +36,8 @@ Nine public data sets, five learners, one run of five folds:
 
 {fresh}
 
-A census with 159,361 rows. MCE is the error in the worst of many groups, in standard deviations;
-the time is a multiple of LightGBM's:
+Census data with 159,361 rows. MCE (multicalibration error) is the error in the worst of many
+groups, in standard deviations. The time is a multiple of LightGBM's:
 
 ![Log loss and error in the worst group, with scores of logistic regression](benchmarks-census.png)
 
@@ -48,10 +48,10 @@ which a simple curve did better.
 
 ## Speed and scale
 
-Processor time as a multiple of a known program's, on the same rows with 20 attributes, on one
-thread, in turns. Below 1, caltree is faster.
+Processor time of caltree as a multiple of a known program's, on the same rows with 20 attributes.
+Both run on one thread, in turns. Below 1, caltree is faster.
 
-![Time of ours as a multiple of a known program's](benchmarks-speed.png)
+![Time of caltree as a multiple of a known program's](benchmarks-speed.png)
 
 {ratios}
 

@@ -96,14 +96,14 @@ def fit_speed(quick: bool) -> None:
 def growth(quick: bool) -> None:
     """Time by number of rows."""
     # With a given number of iterations: the number that cross-validation asks for jumps about.
-    print("\nGrowth of the published fit, 2 classes, 20 iterations (linear: constant us a row)")
+    print("\nGrowth of the published fit, 2 classes, 20 iterations (linear: constant us per row)")
     for n_rows in (10_000, 30_000, 100_000, 300_000) + (() if quick else (MILLION,)):
         X, y, scores = data(n_rows, 2)
         tree = PublishedCalibrationTree(boosting_iterations=20, n_jobs=N_JOBS)
         repeats = 1 if n_rows > 100_000 else 3
         (seconds,) = best_seconds(repeats, partial(tree.fit, X, y, scores))
         print(
-            f"  {n_rows:>9,} rows {seconds:8.2f} s {seconds / n_rows * 1e6:8.1f} us a row, "
+            f"  {n_rows:>9,} rows {seconds:8.2f} s {seconds / n_rows * 1e6:8.1f} us per row, "
             f"{tree.get_n_leaves()} leaves",
             flush=True,
         )

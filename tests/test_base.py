@@ -89,6 +89,16 @@ def assert_close(one, other):
     np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
 
 
+@every
+def test_scores_that_are_left_out_are_asked_for(name):
+    with pytest.raises(
+        TypeError, match=r"^scores is missing: .* CalibratedClassifier, which makes"
+    ):
+        clone(CALIBRATORS[name]).fit(X, Y)
+    with pytest.raises(TypeError, match=r"^scores is missing: give the scores of the classifier"):
+        fitted(name, X, Y, SCORES).predict_proba(X)
+
+
 # Probabilities
 
 

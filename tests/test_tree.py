@@ -157,6 +157,7 @@ def test_extreme_margins_give_probabilities(seed, values, shape, make):
     assert np.isfinite(tree.model_.parameters).all()
 
 
+@pytest.mark.filterwarnings("ignore:all scores are 0 or 1:UserWarning")
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(
     seed=st.integers(0, 999),
@@ -174,6 +175,7 @@ def test_extreme_probabilities_give_probabilities(seed, values, make):
         assert_probabilities(tree.predict_proba(X, scores))
 
 
+@pytest.mark.filterwarnings("ignore:all scores are 0 or 1:UserWarning")
 @both_engines
 def test_certainty_that_is_right_stays_almost_certain(make):
     X, y = make_checkerboard()

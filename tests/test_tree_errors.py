@@ -98,7 +98,7 @@ BAD_DATA = {
         "y has 65536 classes; at most 65535",
     ),
     # scores
-    "scores is None": ({"scores": None}, ValueError, "scores must have rows"),
+    "scores is None": ({"scores": None}, TypeError, "scores is missing: .* CalibratedClassifier"),
     "scores is short": ({"scores": SCORES[1:]}, ValueError, "scores has 59 rows, but X has 60"),
     "scores has NaN": (
         {"scores": changed(SCORES, (5, 1), NAN)},

@@ -281,6 +281,7 @@ def test_extreme_scores_give_probabilities(
     json.dumps(tree.to_dict(), allow_nan=False)
 
 
+@pytest.mark.filterwarnings("ignore:all scores are 0 or 1:UserWarning")
 @settings(max_examples=30, deadline=None, derandomize=True)
 @given(
     seed=st.integers(0, 999),
@@ -301,7 +302,7 @@ def test_extreme_probabilities_give_probabilities(seed, values, cls):
 
 def test_certainty_that_is_right_stays_uncalibrated():
     X, y, _ = make_rows(200)
-    tree = CalibrationTree().fit(X, y, y.astype(float))
+    tree = CalibrationTree(score_type="probability").fit(X, y, y.astype(float))
     assert tree.selection_.chosen == "uncalibrated"
     assert np.array_equal(tree.predict_proba(X, y.astype(float)), np.eye(2)[y])
 
@@ -310,11 +311,11 @@ def test_certainty_that_is_right_stays_uncalibrated():
 def test_certainty_that_is_wrong_is_not():
     X, y, _ = make_rows(200)
     wrong = 1.0 - y
-    tree = CalibrationTree(monotone=False).fit(X, y, wrong)
+    tree = CalibrationTree(monotone=False, score_type="probability").fit(X, y, wrong)
     assert tree.selection_.chosen != "uncalibrated"
     assert squared_error(tree.predict_proba(X, wrong), y) < 1e-3
     # What must not turn scores round takes no notice of them.
-    tree = CalibrationTree().fit(X, y, wrong)
+    tree = CalibrationTree(score_type="probability").fit(X, y, wrong)
     assert tree.selection_.chosen != "uncalibrated"
     low, high = (tree.predict_proba(X, np.full(200, score))[:, 1] for score in (0.0, 1.0))
     assert (low <= high).all() and squared_error(tree.predict_proba(X, wrong), y) < 0.25

@@ -13,7 +13,7 @@ function average(scores, m, type) { // over the classifiers
   const parts = byClassifier(type === "probability" ? scores : scores.map(finite), m);
   return parts[0].map((_, j) => sum(parts.map((part) => part[j])) / parts.length);
 }
-function uncalibrated(scores, m, type) { // the scores as probabilities, one a class
+function uncalibrated(scores, m, type) { // the scores as probabilities, one per class
   const mean = average(scores, m, type);
   if (type !== "probability") return softmax(oneAClass(mean));
   const whole = mean.length > 1 ? mean : [1 - mean[0], mean[0]], total = sum(whole);

@@ -14,7 +14,14 @@ from ._fitted.made import Made
 from ._inputs.arrays import Floats, Mask
 from ._inputs.parameters import check_choice
 from ._inputs.score_columns import ScoreColumns, arrange_columns
-from ._inputs.scores import ON_BAD_ROWS, ScoreKind, ScoreType, as_score_matrix, replace_bad_rows
+from ._inputs.scores import (
+    ON_BAD_ROWS,
+    ScoreKind,
+    ScoreType,
+    as_score_matrix,
+    refuse_missing_scores,
+    replace_bad_rows,
+)
 from ._inputs.training_rows import TrainingRows, check_training_rows
 from ._interval_base import WithIntervals
 from ._stored_base import StoredEstimator
@@ -233,6 +240,7 @@ class Calibrator(WithIntervals, StoredEstimator):
         score_type: str,
         groups: Any = None,
     ) -> TrainingRows:
+        refuse_missing_scores(scores, in_fit=True)
         return check_training_rows(
             X,
             y,

@@ -42,7 +42,12 @@ _BY_FORMAT = {storage.format_name(kind.__name__): kind for kind in _STORED}
 
 def make_calibrator(name: str) -> Calibrator:
     """Make the calibrator that a shortcut stands for, with its default parameters."""
-    return SHORTCUTS[check_choice("calibrator", name, tuple(SHORTCUTS))]()
+    try:
+        return SHORTCUTS[check_choice("calibrator", name, tuple(SHORTCUTS))]()
+    except ValueError as error:
+        if name != "sigmoid":
+            raise
+        raise ValueError(f"{error}; scikit-learn's 'sigmoid' is 'platt' here") from None
 
 
 def load(path: Any) -> StoredEstimator:

@@ -30,6 +30,7 @@ from ._inputs.arrays import Classes, Floats
 from ._inputs.indexing import Columns
 from ._inputs.parameters import check_choice, check_verbose
 from ._inputs.scores import ScoreKind, ScoreType
+from ._inputs.warning import describe
 from ._running import progress
 
 Result = TypeVar("Result")
@@ -196,8 +197,10 @@ class CalibratedClassifierBase(ClassifierMixin, BaseEstimator):
             raise ValueError("estimator is an empty list; give at least one classifier")
         for each in estimators.values():
             if isinstance(each, type) or not hasattr(each, "fit"):
+                remedy = f"; use {each.__name__}()" if isinstance(each, type) else ""
                 raise TypeError(
-                    f"estimator must be a classifier or a list of classifiers, got {each!r}"
+                    "estimator must be a classifier or a list of classifiers, got "
+                    f"{describe(each)}{remedy}"
                 )
             if is_frozen(each):
                 check_fitted(each)

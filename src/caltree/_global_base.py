@@ -11,7 +11,7 @@ from ._base import Calibrator, FittedRows, take_fingerprint
 from ._inputs.arrays import Floats
 from ._inputs.indexing import count_rows
 from ._inputs.parameters import check_choice, check_verbose
-from ._inputs.scores import SCORE_TYPES, ScoreKind
+from ._inputs.scores import SCORE_TYPES, ScoreKind, refuse_missing_scores
 from ._inputs.training_rows import TrainingRows
 from ._running import progress
 
@@ -28,7 +28,7 @@ class GlobalCalibrator(Calibrator):
         self.pos_label = pos_label
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, scores: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, scores: Any = None, sample_weight: Any = None) -> Self:
         """Fit the calibrator to labels and the scores of a classifier.
 
         The scores must come from a classifier that was not trained on these rows, for instance
@@ -41,10 +41,10 @@ class GlobalCalibrator(Calibrator):
         y : array-like of shape (n,)
             The labels.
         scores : array-like of shape (n,), (n, 1), (n, m) or (n, k * m)
-            One column for each of the m classes, in sorted order; with two classes one column is
-            enough, that of `pos_label`. Columns that are named after the classes, such as ``p_yes``
-            and ``p_no``, may be in any order. The scores of k classifiers side by side are
-            averaged.
+            Must be given. One column for each of the m classes, in sorted order; with two classes
+            one column is enough, that of `pos_label`. Columns that are named after the classes,
+            such as ``p_yes`` and ``p_no``, may be in any order. The scores of k classifiers side by
+            side are averaged.
         sample_weight : array-like of shape (n,), optional
             How many rows each row counts for.
 
@@ -63,7 +63,7 @@ class GlobalCalibrator(Calibrator):
         return self
 
     def predict_proba(
-        self, X: Any, scores: Any, *, on_bad_rows: Literal["error", "nan"] = "error"
+        self, X: Any, scores: Any = None, *, on_bad_rows: Literal["error", "nan"] = "error"
     ) -> Floats:
         """Calibrated probabilities.
 
@@ -83,6 +83,7 @@ class GlobalCalibrator(Calibrator):
             One column per class, in the order of `classes_`.
         """
         check_is_fitted(self)
+        refuse_missing_scores(scores)
         n_rows = None if X is None else count_rows(X, "X")
         matrix, bad = self._read_scores(scores, n_rows, on_bad_rows)
         probabilities = self._calibrate(matrix)

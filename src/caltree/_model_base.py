@@ -23,7 +23,7 @@ from ._inputs.attributes import Attributes
 from ._inputs.groups import number_groups
 from ._inputs.labels import check_weights, known_labels, warn_of_label_column
 from ._inputs.parameters import check_count
-from ._inputs.scores import ScoreKind
+from ._inputs.scores import ScoreKind, refuse_missing_scores
 from ._inputs.tables import read_table
 from ._inputs.training_rows import TrainingRows
 from ._inputs.unseen import Unseen
@@ -47,7 +47,7 @@ class AttributeCalibrator(AttributeEstimator, Calibrator):
     """The class of `model_`."""
 
     def fit(
-        self, X: Any, y: Any, scores: Any, sample_weight: Any = None, groups: Any = None
+        self, X: Any, y: Any, scores: Any = None, sample_weight: Any = None, groups: Any = None
     ) -> Self:
         """Fit to attributes, labels and the scores of a classifier.
 
@@ -62,9 +62,9 @@ class AttributeCalibrator(AttributeEstimator, Calibrator):
         y : array-like of shape (n,)
             The labels.
         scores : array-like of shape (n,), (n, 1), (n, m) or (n, k * m)
-            One column for each of the m classes, in sorted order, of each of k classifiers; with
-            two classes one column is enough, that of `pos_label`. Columns that are named after the
-            classes, such as ``p_yes`` and ``p_no``, may be in any order.
+            Must be given. One column for each of the m classes, in sorted order, of each of k
+            classifiers; with two classes one column is enough, that of `pos_label`. Columns that
+            are named after the classes, such as ``p_yes`` and ``p_no``, may be in any order.
         sample_weight : array-like of shape (n,), optional
             How many rows each row counts for.
         groups : array-like of shape (n,), optional
@@ -90,7 +90,7 @@ class AttributeCalibrator(AttributeEstimator, Calibrator):
         raise NotImplementedError
 
     def predict_proba(
-        self, X: Any, scores: Any, *, on_bad_rows: Literal["error", "nan"] = "error"
+        self, X: Any, scores: Any = None, *, on_bad_rows: Literal["error", "nan"] = "error"
     ) -> Floats:
         """Predict calibrated probabilities.
 
@@ -126,6 +126,7 @@ class AttributeCalibrator(AttributeEstimator, Calibrator):
     ) -> Floats:
         """Predict probabilities, and count the values that training did not have."""
         check_is_fitted(self)
+        refuse_missing_scores(scores)
         matrix = self.model_.attributes.encode(X, unseen)
         given, bad = self._read_scores(scores, len(matrix), on_bad_rows)
         probabilities = self._calibrate(matrix, given)

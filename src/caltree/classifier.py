@@ -17,6 +17,7 @@ from ._classifier.estimators import (
     is_frozen,
     refuse_ensembles_of_kernels,
     refuse_pairwise_margins,
+    refuse_scores,
     refuse_zero_weights_of_kernels,
 )
 from ._classifier.metadata import calibrator_weights, route_metadata
@@ -222,6 +223,8 @@ class CalibratedClassifier(CalibratedClassifierBase):
             The fitted classifier.
         """
         estimators, methods = self._check_estimators()
+        if "scores" in fit_params:
+            refuse_scores(estimators.values())
         score_type = combined_score_type(methods, self.combine)
         calibrator = self._check_calibrator(score_type)
         if self.intervals:

@@ -1,6 +1,7 @@
 """`caltree.audit`: what it finds, what it refuses, and the forms of its result."""
 
 import json
+from dataclasses import replace
 from importlib import resources
 
 import jsonschema
@@ -10,6 +11,7 @@ import pytest
 from scipy.special import expit
 
 from caltree import Audit, audit
+from caltree._audit.parts import Part
 from caltree._audit.words import headline, subject
 from caltree.metrics import (
     brier_score,
@@ -74,6 +76,23 @@ def test_calibrated_scores_are_let_alone():
     calm = audit(table, labels, scores, by="sex")
     assert calm.is_calibrated
     assert "No miscalibration was found" in str(calm)
+
+
+@pytest.mark.parametrize(
+    ("helps", "who"),
+    [
+        (["grouping"], "regions"),
+        (["calibration"], "a curve"),
+        (["calibration", "grouping"], "a curve and regions"),
+    ],
+)
+def test_what_no_test_finds_may_still_be_a_gain(helps, who):
+    table, labels, scores, _ = make_rows(2000, seed=5)
+    calm = audit(table, labels, scores, by="sex")
+    gain = dict.fromkeys(helps, Part(0.01, 0.005, 0.015))
+    parts = {**calm.parts, "log_loss": replace(calm.parts["log_loss"], **gain)}
+    said = headline(replace(calm, parts=parts))
+    assert said == f"No test found an error, but {who} would lower the log loss."
 
 
 def test_regions_do_not_depend_on_the_rows_they_are_tested_on():

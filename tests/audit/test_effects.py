@@ -60,8 +60,21 @@ def test_a_shift_without_any_event_is_infinite():
     predicted = np.full(200, 0.2)
     observed = np.arange(200) < 50
     found = effect_of(rows_of(predicted, observed), 1, np.arange(200) >= 50)
-    assert found.shift == -np.inf
+    assert found.shift == found.shift_low == -np.inf
     assert found.observed == 0.0
+    turned = effect_of(rows_of(predicted, ~observed), 1, np.arange(200) >= 50)
+    assert turned.shift == turned.shift_high == np.inf
+    assert turned.observed == 1.0
+
+
+def test_a_shift_may_be_large_where_a_few_scores_are_nearly_certain():
+    predicted = np.append(np.full(197, 0.2), np.full(4, 1 - 1e-14))
+    inside = np.arange(201) > 0
+    found = effect_of(rows_of(predicted, ~inside), 1, inside)
+    assert found.shift == -np.inf
+    there = expit(logit(predicted[inside]) + found.shift_high)
+    assert found.shift_high < -20.0
+    assert there.sum() / np.sqrt(there @ (1 - there)) == pytest.approx(1.959964, abs=1e-4)
 
 
 def test_few_rows_and_few_events_are_not_tested():

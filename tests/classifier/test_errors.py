@@ -52,6 +52,16 @@ BAD_PARAMS = [
         "'isotonic', 'smooth_isotonic', 'regularized_isotonic', 'platt', 'robust_platt', "
         "'temperature', 'beta', 'none', got",
     ),
+    (
+        "calibrator",
+        ["sigmoid"],
+        "calibrator must be .* got 'sigmoid'; scikit-learn's 'sigmoid' is 'platt' here",
+    ),
+    (
+        "estimator",
+        [GaussianNB],
+        r"estimator must be .* got the class GaussianNB; use GaussianNB\(\)",
+    ),
     ("ensemble", ["auto", None, 1], "ensemble must be True or False, got"),
     ("calibrator", [CalibrationTree(max_depth=-1)], "max_depth must be None or a whole number"),
     ("calibrator", [CalibrationTree(cv=1)], "cv must be a whole number from 2 to"),
@@ -139,6 +149,10 @@ BAD_DATA = {
     "groups are few where weights leave them": (
         {"groups": ROWS % 5, "sample_weight": (ROWS % 5 > 0).astype(float)},
         "groups has 4 groups, but cv=5 needs at least 5; use fewer folds",
+    ),
+    "scores are given": (
+        {"scores": Y},
+        "scores cannot be given: .*; to calibrate stored scores, use",
     ),
     "groups are a number": ({"groups": 3}, "groups must be a numpy array, .* got int"),
 }

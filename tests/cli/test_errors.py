@@ -61,7 +61,7 @@ def test_what_is_no_model_is_said(complaint, content, tmp_path):
 @pytest.mark.usefixtures("new")
 def test_a_table_in_the_place_of_the_model_is_said(complaint, model):
     assert complaint("apply", "new.csv", model, "--out", "o.csv") == (
-        "cannot use new.csv as a model: its name is that of a table; name the model first"
+        "cannot use new.csv as a model: its name is that of a table; give what caltree fit wrote"
     )
 
 
@@ -91,7 +91,11 @@ def test_malformed_columns_are_refused(complaint, stored_model, columns, tmp_pat
         ("latin-header.csv", "cannot read latin-header.csv: it is not text in UTF-8; convert it, "),
         ("ragged.csv", "cannot read ragged.csv: row 2 has 4 fields, but there are 5 columns; corr"),
         ("twice.csv", "twice.csv has several columns named a; rename them"),
-        ("other.csv", "other.csv lacks the columns p_yes, channel, age, member, zip; it has a, b"),
+        (
+            "other.csv",
+            "other.csv lacks the columns p_yes, channel, age, member, zip, which the model takes "
+            "(for other names, use --scores and --attributes); it has a, b",
+        ),
         ("bad.jsonl", "cannot read bad.jsonl: line 2 is not JSON (Expecting value: line 1 column"),
         ("list.jsonl", "cannot read list.jsonl: line 1 is not a JSON object"),
         ("mixed.jsonl", "cannot read mixed.jsonl: 'a' holds values of several types (int, str) be"),

@@ -114,6 +114,23 @@ def test_every_calibrator_can_be_had(run, visits, kind, expected):
     assert np.array_equal(pd.read_parquet("out.parquet")["calibrated_yes"], wanted[:, 1])
 
 
+def test_the_choice_is_told(run, visits):
+    write(visits, "scored.parquet")
+    said = run("fit", "scored.parquet", "--out", "m.json").stderr
+    tree = CalibrationTree.load("m.json")
+    before, after = tree.selection_.candidates[0].loss, tree.selection_.loss
+    n_regions = tree.get_n_leaves()
+    line = f"choice      local, {n_regions} regions; held-out RMSE {before:.4f} -> {after:.4f}\n"
+    assert line in said
+    for options in (["--calibrator", "platt"], ["--calibrator", "published"]):
+        said = run("fit", "scored.parquet", "--out", "m.json", *options).stderr
+        assert "Fitted" in said and "choice" not in said
+    write(visits.head(60), "few.parquet")
+    said = run("fit", "few.parquet", "--out", "m.json", "--param", "max_depth=0").stderr
+    assert CalibrationTree.load("m.json").selection_.chosen == "uncalibrated"
+    assert "choice      uncalibrated, since calibration did not clearly help on held-out" in said
+
+
 def test_parameters_reach_the_calibrator(run, visits):
     write(visits, "scored.parquet")
     given = ["--scoring", "log_loss", "--random-state", 7, "--score-type", "logit"]
@@ -232,6 +249,11 @@ def change(frame, column, value, row=6):
         (lambda v: v.iloc[:0], [], "s.csv has no rows; give a table with some"),
         (lambda v: v[["y", "p_yes"]], [], "s.csv has no column left for an attribute"),
         (lambda v: v, ["--attributes", "age,y"], "--attributes names y, which is the label"),
+        (
+            lambda v: v,
+            ["--scores", "y"],
+            "--scores names y, which is the label, the weight or the g",
+        ),
         (lambda v: v, ["--categorical", "p_yes"], "--categorical names p_yes, which is not an"),
         (lambda v: v, ["--categorical", "chanel"], "not an attribute (did you mean channel?);"),
         (lambda v: v, ["--weight", "Age"], "lacks the column Age (did you mean age?); it has cha"),

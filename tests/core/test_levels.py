@@ -319,10 +319,10 @@ def test_rows_are_counted_by_node(tree):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"rank": np.ones(2)}, "one rank a node"),
-        ({"rank": np.ones(4)}, "one rank a node"),
-        ({"lowest": np.ones(1)}, "one share a level"),
-        ({"shares": np.ones(3)}, "one share a level"),
+        ({"rank": np.ones(2)}, "one rank per node"),
+        ({"rank": np.ones(4)}, "one rank per node"),
+        ({"lowest": np.ones(1)}, "one share per level"),
+        ({"shares": np.ones(3)}, "one share per level"),
     ],
 )
 def test_levels_that_do_not_fit_the_tree(changes, message):

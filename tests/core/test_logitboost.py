@@ -118,7 +118,7 @@ def test_fits_that_cannot_be(name, value, message):
         ("cut", 0, "other", "have a cut"),
         ("roots", 0, -1, "root is out of range"),
         ("roots", 0, 10_000, "root is out of range"),
-        ("value", slice(1), None, "one entry a node"),
+        ("value", slice(1), None, "one entry per node"),
     ],
 )
 def test_trees_that_cannot_be(name, place, value, message):

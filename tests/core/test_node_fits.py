@@ -231,7 +231,7 @@ def test_right_shapes_are_taken():
 def test_other_shapes_are_refused(name, change, axis):
     given = good()
     given[name] = change(given[name], axis)
-    wrong = r"one entry a node|another (shape|width)|one centre and scale a score"
+    wrong = r"one entry per node|another (shape|width)|one centre and scale per score"
     with pytest.raises(ValueError, match=wrong):
         _core.NodeFits(**given)
 
@@ -250,7 +250,7 @@ def test_other_dimensions_are_refused(name):
         ({"n_states": 0}, "parameters have another width"),
         ({"n_states": 5}, "parameters have another width"),
         ({"n_states": 4}, "the gradient has another shape"),
-        ({"sees_all": False}, "one centre and scale a score"),
+        ({"sees_all": False}, "one centre and scale per score"),
         ({"parents": np.empty((N_NODES, 0))}, "parameters have another width"),
         ({"rising": True}, "only one score of two classes can rise"),
         ({"penalty": 0.0}, "the penalty must be positive"),
@@ -272,7 +272,7 @@ def test_other_shapes_are_not_taken(name, change, axis):
     fits = _core.NodeFits(**given)
     before = fits.trials()
     sums = {key: given[key] for key in ("loss", "gradient", "hessian")}
-    with pytest.raises(ValueError, match=r"another shape|one loss a pending node"):
+    with pytest.raises(ValueError, match=r"another shape|one loss per pending node"):
         fits.take(**{**sums, name: change(sums[name], axis)})
     assert np.array_equal(fits.trials(), before)
     fits.take(**sums)
@@ -284,7 +284,7 @@ def test_sums_of_other_nodes_than_are_pending_are_refused(change):
     fits = _core.NodeFits(**given)
     before = fits.trials()
     sums = [change(given[name], 0) for name in ("loss", "gradient", "hessian")]
-    with pytest.raises(ValueError, match="one loss a pending node"):
+    with pytest.raises(ValueError, match="one loss per pending node"):
         fits.take(*sums)
     assert np.array_equal(fits.trials(), before)
 

@@ -53,11 +53,11 @@ def stump(**changes: Any) -> dict[str, Any]:
         ({"first_child": indices(1, 4, -1, -1, -1, -1)}, "a child is out of range"),
         ({"first_child": indices(2**31 - 1, 3, -1, -1, -1, -1)}, "a child is out of range"),
         ({"attribute": indices(2**31 - 1, 1, -1, -1, -1, -1)}, "an attribute is out of range"),
-        ({"attribute": indices(0, 1, -1, -1, -1)}, "one entry a node"),
-        ({"threshold": np.zeros(5)}, "one entry a node"),
-        ({"first_child": indices(1, 3)}, "one entry a node"),
-        ({"parameters": np.zeros((5, 1, 2))}, "one entry a node"),
-        ({"weight": np.ones(5)}, "one entry a node"),
+        ({"attribute": indices(0, 1, -1, -1, -1)}, "one entry per node"),
+        ({"threshold": np.zeros(5)}, "one entry per node"),
+        ({"first_child": indices(1, 3)}, "one entry per node"),
+        ({"parameters": np.zeros((5, 1, 2))}, "one entry per node"),
+        ({"weight": np.ones(5)}, "one entry per node"),
         ({"parameters": np.zeros((6, 2, 2))}, "one log-odds, or at least three"),
         ({"parameters": np.zeros((6, 0, 2))}, "one log-odds, or at least three"),
         ({"parameters": np.zeros((6, 1, 0))}, "one log-odds, or at least three"),
@@ -69,16 +69,16 @@ def stump(**changes: Any) -> dict[str, Any]:
         ({"roots": indices()}, "at least one tree"),
         ({"roots": indices(0, 6)}, "a root is out of range"),
         ({"roots": indices(-1)}, "a root is out of range"),
-        ({"n_children": indices(2, 3)}, "one entry a node"),
+        ({"n_children": indices(2, 3)}, "one entry per node"),
         ({"n_children": indices(2, 4, 0, 0, 0, 0)}, "a child is out of range"),
         ({"n_children": indices(2, 2**31 - 1, 0, 0, 0, 0)}, "a child is out of range"),
         ({"n_children": indices(1, 3, 0, 0, 0, 0)}, "a child is out of range"),
         ({"n_children": indices(2, -3, 0, 0, 0, 0)}, "a child is out of range"),
-        ({"missing": indices(0, 2)}, "one entry a node"),
+        ({"missing": indices(0, 2)}, "one entry per node"),
         ({"missing": indices(2, 2, 0, 0, 0, 0)}, "missing values go to no child"),
         ({"missing": indices(0, 3, 0, 0, 0, 0)}, "missing values go to no child"),
         ({"missing": indices(0, -1, 0, 0, 0, 0)}, "missing values go to no child"),
-        ({"table": indices(-1, 1)}, "one entry a node"),
+        ({"table": indices(-1, 1)}, "one entry per node"),
         ({"table": indices(-1, -1, -1, -1, -1, -1)}, "categories are out of range"),
         ({"table": indices(-1, 2, -1, -1, -1, -1)}, "categories are out of range"),
         ({"table": indices(-1, 2**31 - 1, -1, -1, -1, -1)}, "categories are out of range"),
@@ -98,7 +98,7 @@ def test_a_tree_without_nodes():
     empty = stump()
     for name in empty.keys() - {"branches", "n_categories", "roots", "n_scores"}:
         empty[name] = empty[name][:0]
-    with pytest.raises(ValueError, match="one entry a node"):
+    with pytest.raises(ValueError, match="one entry per node"):
         _core.Predictor(**empty)
 
 

@@ -8,6 +8,7 @@ import pytest
 from caltree import CalibrationBoosting
 from caltree.dask import CalibratedClassifier
 from caltree.dask import CalibrationBoosting as DaskBoosting
+from caltree.dask import CalibrationTree as DaskTree
 from caltree.metrics import log_loss
 
 from ..support.dask_rows import divided
@@ -107,6 +108,13 @@ def test_groups_are_refused():
     parts = [divided(values, (600,)) for values in make_rows(600)]
     with pytest.raises(ValueError, match="groups cannot be kept together"):
         DaskBoosting().fit(*parts, groups=parts[1])
+
+
+@pytest.mark.parametrize("kind", [DaskBoosting, DaskTree])
+def test_scores_must_be_given(kind):
+    X, y, _ = (divided(values, (600,)) for values in make_rows(600))
+    with pytest.raises(TypeError, match=r"^scores is missing: a calibrator is fitted to"):
+        kind().fit(X, y)
 
 
 @pytest.mark.parametrize("calibrator", ["boosting", DaskBoosting()], ids=["name", "itself"])

@@ -175,3 +175,5 @@ def test_bad_rows_become_nan_in_every_partition():
     assert np.flatnonzero(np.isnan(found).any(axis=1)).tolist() == [3, 599]
     with pytest.raises(ValueError, match="on_bad_rows must be one of"):
         tree.predict_proba(*given, on_bad_rows="null")
+    with pytest.raises(TypeError, match=r"^scores is missing: give the scores"):
+        tree.predict_proba(given[0])

@@ -72,6 +72,8 @@ def test_names(values, expected):
         (RNG.choice(10**9, 200, replace=False), "population", False),
         (RNG.choice(10**9, 200, replace=False), "customer_id", True),
         (np.append(RNG.choice(10**9, 199, replace=False).astype(float), np.nan), "SK_ID", True),
+        (RNG.choice(10**9, 200, replace=False), "index", True),
+        (RNG.integers(0, 50, 200), "index", False),
         (RNG.integers(0, 50, 200), "store_id", False),
         (RNG.random(200), "id", False),
     ],
@@ -90,6 +92,8 @@ def test_names(values, expected):
         "populations",
         "named",
         "named, missing",
+        "index of pandas",
+        "index, repeated",
         "named, repeated",
         "named, no whole numbers",
     ],
@@ -107,6 +111,11 @@ def test_what_the_user_calls_categorical_is_kept():
     ("name", "expected"),
     [
         *[(name, True) for name in ("id", "user_id", "userId", "UserID", "SK_ID_CURR", "my Key")],
+        *[
+            (name, True)
+            for name in ("index", "Index", "Unnamed: 0", "__index_level_0__", "level_0")
+        ],
+        *[(name, False) for name in ("price_index", "level_1", "unnamed", "indexed")],
         *[(name, False) for name in ("paid", "width", "idle", "0", "", "Identity")],
     ],
 )

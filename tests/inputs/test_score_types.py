@@ -1,6 +1,7 @@
 """`score_type="auto"` says what scores are only where they show it."""
 
 import warnings
+from functools import reduce
 
 import numpy as np
 import pytest
@@ -42,6 +43,25 @@ def test_auto(scores, n_classes, expected):
     for order in "CF":
         matrix = np.array(scores, dtype=float, order=order)
         assert resolve_score_type(matrix, n_classes, "auto") == expected
+
+
+CLASSES = RNG.integers(0, 2, (1000, 1)).astype(float)
+
+
+@pytest.mark.parametrize("scores", [CLASSES, CLASSES[:20], np.hstack([CLASSES, 1 - CLASSES])])
+def test_predicted_classes_are_taken_for_probabilities_with_a_warning(scores):
+    with pytest.warns(UserWarning, match=r"^all scores are 0 or 1, .*; score_type='probability'"):
+        assert resolve_score_type(scores, 2, "auto") == "probability"
+    assert resolve_score_type(scores, 2, "probability") == "probability"
+    halves = (ScoreSurvey.of(part, 2) for part in np.array_split(scores, 2))
+    assert reduce(ScoreSurvey.merge, halves).score_type().warning is not None
+
+
+@pytest.mark.parametrize(
+    "scores", [CLASSES[:19], with_row(CLASSES, 999, 0.5), 0 * CLASSES, 1 + 0 * CLASSES]
+)
+def test_other_scores_are_not_taken_for_predicted_classes(scores):
+    assert resolve_score_type(scores, 2, "auto") == "probability"
 
 
 @pytest.mark.parametrize(

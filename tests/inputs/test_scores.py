@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from sklearn.naive_bayes import GaussianNB
 
 from caltree._inputs.score_types import resolve_score_type
 from caltree._inputs.scores import (
@@ -101,10 +102,28 @@ def test_a_masked_array_is_refused():
         as_score_matrix(np.ma.masked_equal([0.5, 0.25], 0.5), 2, 2)
 
 
-@pytest.mark.parametrize("shape", [(), (2, 2, 1)])
-def test_other_dimensions_are_refused(shape):
-    with pytest.raises(ValueError, match=r"at most one more dimension, got shape \("):
-        as_score_matrix(np.zeros(shape), 2, 2)
+@pytest.mark.parametrize(
+    ("n_columns", "n_classes", "is_told"), [(5, 3, True), (2, 3, False), (3, 2, False)]
+)
+def test_columns_of_classes_without_rows_are_to_be_left_out(n_columns, n_classes, is_told):
+    with pytest.raises(ValueError, match=f"^scores has {n_columns} columns, but y has") as found:
+        as_score_matrix(np.zeros((2, n_columns)), 2, n_classes)
+    assert ("if the classifier knows classes that y lacks" in str(found.value)) == is_told
+
+
+def test_other_dimensions_are_refused():
+    with pytest.raises(ValueError, match=r"at most one more dimension, got shape \(2, 2, 1\)"):
+        as_score_matrix(np.zeros((2, 2, 1)), 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("scores", "shown"),
+    [(0.3, "0.3"), ("p", "'p'"), (GaussianNB(), "a GaussianNB"), ({}, "a dict")],
+)
+def test_what_is_no_list_of_scores_is_refused(scores, shown):
+    match = f"^scores must be a list or an array with one score .* per row of X, got {shown}$"
+    with pytest.raises(TypeError, match=match):
+        as_score_matrix(scores, 2, 2)
 
 
 def test_rows_of_different_lengths_are_refused():

@@ -14,6 +14,7 @@ from caltree import (
     CalibrationTree,
     PlattScaling,
     PublishedCalibrationTree,
+    audit,
 )
 from caltree._fitted.names import format_count, percent
 from caltree.report import report
@@ -53,6 +54,15 @@ def test_in_a_notebook_it_is_a_table(made):
     assert "Better probabilities" in shown and "contract = student" in shown
     assert "<script" not in shown and "<script" not in made("hostile")._repr_html_()
     assert "&lt;script&gt;" in made("hostile")._repr_html_()
+
+
+def test_the_tests_of_the_whole_are_those_of_audits():
+    frame, y, scores = make_table(600)
+    tree = CalibrationTree().fit(frame[:300], y[:300], scores[:300])
+    new, labels, said = frame[300:], y[300:], scores[300:]
+    found = report(tree, new, labels, said).data["whole"]
+    for when, probabilities in (("before", said), ("after", tree.predict_proba(new, said))):
+        assert found[when]["p_value"] == audit(new, labels, probabilities).p_value
 
 
 # Weights

@@ -95,6 +95,21 @@ def test_no_sentence_is_longer_than_two_lines(look, scene):
     assert page.evaluate(LONG_SENTENCES) != []  # it can fail
 
 
+@pytest.mark.parametrize("width", [375, 700, 920, 1000, 1130, 1400])
+def test_figures_are_not_broken_into_lines(look, width):
+    found = (
+        look("loans", width)
+        .locator(".change")
+        .evaluate_all(
+            """all => all.map(each => [
+          Math.round(each.offsetHeight / parseFloat(getComputedStyle(each).lineHeight)),
+          each.scrollWidth <= each.clientWidth,
+        ])"""
+        )
+    )
+    assert found == [[1, True]] * 4
+
+
 @every_scene
 def test_it_is_small(saved, scene):
     assert saved(scene).stat().st_size < 2_000_000
@@ -171,7 +186,7 @@ def test_places_that_may_be_chance_are_pale_and_say_so(look, made):
 def test_few_rows_are_not_judged(look, made):
     page = look("few_rows")
     [group] = made("few_rows").data["groups"]
-    assert "too few rows" in page.locator(".place").inner_text()
+    assert "scores: too few rows or events" in page.locator(".place").inner_text()
     assert "No region is large enough" in page.locator("main").inner_text()
     assert page.locator("#panel svg circle").count() == 0
     assert group["tests"]["scores"]["p_value"] is None

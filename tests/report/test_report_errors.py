@@ -51,11 +51,17 @@ def test_a_model_that_is_not_fitted_is_refused():
 
 @pytest.mark.parametrize(
     ("thing", "shown"),
-    [(None, "None"), (CalibrationTree, "class"), (GaussianNB(), "GaussianNB"), ("tree", "'tree'")],
-    ids=["none", "class", "classifier", "string"],
+    [
+        (None, "None"),
+        (CalibrationTree, "the class CalibrationTree"),
+        (GaussianNB(), "a GaussianNB"),
+        ("tree", "'tree'"),
+        (X, f"a {type(X).__name__}"),
+    ],
+    ids=["none", "class", "classifier", "string", "table"],
 )
 def test_what_is_no_calibrator_is_refused(thing, shown):
-    with pytest.raises(TypeError, match=f"calibrator_or_model must be a fitted .* got .*{shown}"):
+    with pytest.raises(TypeError, match=f"calibrator_or_model must be a fitted .* got {shown}$"):
         report(thing, X, Y, SCORES)
 
 

@@ -18,7 +18,9 @@ CONFIDENCE = 0.95
 # too few rows without one, could show anything.
 FEWEST_ROWS = 50
 LEAST_VARIANCE = 3.0
-_LARGEST_SHIFT = 15.0
+# Twice the largest log-odds of a score, and some: no row is left on its side of one half.
+_LARGEST_SHIFT = 80.0
+_LARGEST_TILT = 150.0
 _NEWTON_STEPS = 50
 
 
@@ -153,7 +155,7 @@ def _tilt(predicted: Floats, weights: Floats, excess: float) -> float:
     """The shift of log-odds, times the weights, at which the mean is as far off as the sum."""
     odds = np.log(predicted) - np.log1p(-predicted)
     target = float(weights @ predicted) + excess
-    tilt, low, high = 0.0, -_LARGEST_SHIFT * 10, _LARGEST_SHIFT * 10
+    tilt, low, high = 0.0, -_LARGEST_TILT, _LARGEST_TILT
     for _ in range(_NEWTON_STEPS):
         now = expit(odds + tilt * weights)
         miss = target - float(weights @ now)
@@ -175,9 +177,12 @@ def _shift(
     """
     weights, odds = rows.row_weights[inside], rows.log_odds(channel)[inside]
     target = float(weights @ rows.observed(channel)[inside])
+    none, all_rows = target <= 0.0, target >= float(weights.sum())
     reach = float(ndtri(0.5 + confidence / 2.0)) * math.sqrt(max(inflation, 1.0))
 
     def solve(side: float) -> float:
+        if (none and side <= 0.0) or (all_rows and side >= 0.0):
+            return -math.inf if none else math.inf
         shift, low, high = 0.0, -_LARGEST_SHIFT, _LARGEST_SHIFT
         for _ in range(_NEWTON_STEPS):
             now = expit(odds + shift)

@@ -39,6 +39,12 @@ def headline(audit: Audit) -> str:
         )
     if off:
         return f"The test of the whole finds no error, but the scores are off {where}."
+    helps = _helps(audit.parts["log_loss"])
+    if helps:
+        # Two answers to two questions: the reader would meet the other one further down.
+        who = {"calibration": "a curve", "grouping": "regions"}
+        named = " and ".join(who[name] for name in helps)
+        return f"No test found an error, but {named} would lower the log loss."
     return "No miscalibration was found."
 
 
@@ -74,7 +80,7 @@ def part_text(part: Part) -> str:
 
 def verdict_of_parts(parts: LossParts) -> str:
     """What the parts say."""
-    helps = [name for name in ("calibration", "grouping") if getattr(parts, name).low > 0.0]
+    helps = _helps(parts)
     if not helps:
         return "Neither a curve nor regions would correct more than chance."
     if helps == ["calibration"]:
@@ -82,6 +88,11 @@ def verdict_of_parts(parts: LossParts) -> str:
     if helps == ["grouping"]:
         return "A curve would correct no more than chance, but regions would."
     return "A curve would correct something, and regions more."
+
+
+def _helps(parts: LossParts) -> list[str]:
+    """The parts of a loss that are more than chance."""
+    return [name for name in ("calibration", "grouping") if getattr(parts, name).low > 0.0]
 
 
 def shift_text(finding: Finding) -> str:
@@ -115,7 +126,7 @@ def halves_text(finding: Finding) -> str:
 def verdict_of(finding: Finding) -> str:
     """Whether the scores are off."""
     if finding.adjusted_p_value is None:
-        return "too few rows"
+        return "too few rows or events"
     if not finding.is_off:
         return "may be chance"
     return "too low" if finding.observed > finding.predicted else "too high"

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags, get_tags
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from .response import Method
 
@@ -38,6 +38,15 @@ def tags_of(estimator: Any) -> Tags:
     if isinstance(estimator, FrozenEstimator):
         return tags_of(estimator.estimator)
     return get_tags(estimator if hasattr(estimator, "__sklearn_tags__") else BaseEstimator())
+
+
+def refuse_scores(estimators: Iterable[Any]) -> None:
+    """Refuse stored scores, unless it is the classifiers that take an argument of that name."""
+    if not all(has_fit_parameter(each, "scores") for each in estimators):
+        raise TypeError(
+            "scores cannot be given: a CalibratedClassifier makes scores of its own from X; to "
+            "calibrate stored scores, use a calibrator alone, CalibrationTree().fit(X, y, scores)"
+        )
 
 
 def refuse_zero_weights_of_kernels(estimators: Iterable[Any]) -> None:

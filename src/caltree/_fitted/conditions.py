@@ -12,7 +12,7 @@ import numpy as np
 from .._inputs.arrays import Mask
 from .._inputs.attributes import Attribute
 from .model import FittedModel
-from .names import printable
+from .names import format_number, printable
 from .trees import ONLY_MISSING
 
 # The most categories that are named one by one, and the most that need no shorter way.
@@ -138,9 +138,11 @@ def _is_interval(limits: Limits) -> bool:
 
 def _write_ends(limits: Limits) -> tuple[str, str]:
     digits = 6
-    while f"{limits.low:.{digits}g}" == f"{limits.high:.{digits}g}" and digits < 17:
+    while (low := format_number(limits.low, digits)) == (
+        high := format_number(limits.high, digits)
+    ) and digits < 17:
         digits += 1
-    return f"{limits.low:.{digits}g}", f"{limits.high:.{digits}g}"
+    return low, high
 
 
 def _or_missing(limits: Limits) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+# Digits of larger numbers than these mean nothing.
+_LARGEST_WHOLE = 1e15
 # Between a number and what it counts no line may break.
 SPACE = "\N{NO-BREAK SPACE}"
 
@@ -17,6 +20,15 @@ def printable(value: Any) -> str:
 def format_count(n_rows: float) -> str:
     """Write a number of rows, which weights may make a fraction."""
     return f"{n_rows:,.0f}" if n_rows == round(n_rows) else f"{n_rows:,.1f}"
+
+
+def format_number(value: float, digits: int = 6) -> str:
+    """Write a number with so many digits, or a large one without its fraction: never 1.3e+06.
+
+    A fraction is cut off, so that whole numbers lie on the same side of what is written.
+    """
+    text = f"{value:.{digits}g}"
+    return text if "e+" not in text or abs(value) >= _LARGEST_WHOLE else f"{math.floor(value)}"
 
 
 def percent(share: float) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._inputs.arrays import Floats, Mask
 from .._inputs.attributes import Attribute, Attributes
-from .names import printable
+from .names import format_number, printable
 
 
 def segment_table(
@@ -77,7 +77,7 @@ def _intervals(name: str, values: Floats, max_segments: int) -> Iterator[tuple[s
     distinct = np.unique(values[~np.isnan(values)])
     if len(distinct) <= max_segments:
         for value in distinct:
-            yield f"{name} = {value:.6g}", values == value
+            yield f"{name} = {format_number(value)}", values == value
         return
     shares = np.arange(1, max_segments) / max_segments
     # A cut is one of the values, so that no row lies between two segments.
@@ -86,8 +86,8 @@ def _intervals(name: str, values: Floats, max_segments: int) -> Iterator[tuple[s
     for low, high in zip([-np.inf, *cuts], [*cuts, np.inf], strict=True):
         rows = (values > low) & (values <= high)
         if low == -np.inf:
-            yield f"{name} <= {high:.6g}", rows
+            yield f"{name} <= {format_number(high)}", rows
         elif high == np.inf:
-            yield f"{name} > {low:.6g}", rows
+            yield f"{name} > {format_number(low)}", rows
         else:
-            yield f"{low:.6g} < {name} <= {high:.6g}", rows
+            yield f"{format_number(low)} < {name} <= {format_number(high)}", rows

@@ -22,6 +22,8 @@ _FEWEST_VALUES = 20
 _FEWEST_NUMBERS = 100
 _ROOM = 10
 _WORDS = {"id", "identifier", "key", "uuid", "guid", "rowid", "userid", "customerid"}
+# As pandas names its index where it writes it among the columns, or reads it back.
+_INDEX_NAMES = {"index", "level_0", "__index_level_0__", "unnamed: 0"}
 _MOST_NAMES = 10
 
 
@@ -68,7 +70,9 @@ def are_names(n_present: int, n_different: int) -> bool:
 
 
 def is_called_identifier(name: str) -> bool:
-    """Whether a word of a column's name says so: id, user_id, userId, SK_ID_CURR."""
+    """Whether a column's name says so: id, user_id, userId, SK_ID_CURR, index."""
+    if name.lower() in _INDEX_NAMES:
+        return True
     words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)
     return not _WORDS.isdisjoint(word.lower() for word in words)
 

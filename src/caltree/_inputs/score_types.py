@@ -16,6 +16,8 @@ from .scores import SCORE_TYPES, ScoreType, check_probabilities
 _FEW = 0.05
 _SUM_TOLERANCE = 1e-3
 _PERCENT = 100.0
+# Fewer rows may all be certain by chance.
+_FEWEST_CERTAIN = 20
 
 Odd: TypeAlias = tuple[str, float]
 """Where something odd is, and its value."""
@@ -65,6 +67,8 @@ class ScoreSurvey:
     n_unequal: int
     """Other rows in which the scores of a classifier do not sum to 1; 0 of a single column."""
     unequal: Odd | None
+    all_certain: bool
+    """Whether every score is 0 or 1."""
 
     @classmethod
     def of(
@@ -99,6 +103,7 @@ class ScoreSurvey:
             None if at is None else (at[1], _first_outside(matrix[at[0]])),
             int(unequal.sum()),
             None if off is None else (off[1], float(sums[off[0]])),
+            _are_certain(matrix[:_FEWEST_CERTAIN]) and _are_certain(matrix),
         )
 
     def merge(self, other: ScoreSurvey) -> ScoreSurvey:
@@ -111,6 +116,7 @@ class ScoreSurvey:
             self.outside or other.outside,
             self.n_unequal + other.n_unequal,
             self.unequal or other.unequal,
+            self.all_certain and other.all_certain,
         )
 
     def score_type(self) -> Verdict:
@@ -130,7 +136,7 @@ class ScoreSurvey:
                 )
             return Verdict("margin")
         if self.unequal is None:
-            return Verdict("probability")
+            return Verdict("probability", self._certainty())
         self._refuse_few(self.n_unequal, self.unequal, "sums to {} in")
         where, total = self.unequal
         return Verdict(
@@ -138,6 +144,18 @@ class ScoreSurvey:
             f"scores are from 0 to 1, but those of a row do not sum to 1 ({total:g} in {where}), "
             "so they are taken for margins. If they are probabilities, divide each row by its "
             "sum; score_type='margin' confirms margins.",
+        )
+
+    def _certainty(self) -> str | None:
+        """Tell of scores that look like predicted classes, if they do."""
+        both = self.lowest == 0.0 and self.highest == 1.0
+        if not (self.all_certain and both and self.n_rows >= _FEWEST_CERTAIN):
+            return None
+        return (
+            "all scores are 0 or 1, as predicted classes are, and say nothing of how sure the "
+            "classifier is. Give what its predict_proba or decision_function returns; "
+            "score_type='probability' (in the command, --score-type probability) confirms "
+            "probabilities."
         )
 
     def _refuse_few(self, count: int, odd: Odd, what: str) -> None:
@@ -162,6 +180,10 @@ def _farthest_sums(matrix: Floats, n_classes: int) -> Floats:
         sums = matrix[:, start : start + n_classes] @ np.ones(n_classes)
         np.copyto(farthest, sums, where=np.abs(sums - 1.0) > np.abs(farthest - 1.0))
     return farthest
+
+
+def _are_certain(matrix: Floats) -> bool:
+    return bool(((matrix == 0.0) | (matrix == 1.0)).all())
 
 
 def _first_outside(row: Floats) -> float:

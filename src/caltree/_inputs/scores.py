@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy.special import expit, softmax
 
 from .arrays import Floats, Mask
+from .warning import describe
 
 ScoreType: TypeAlias = Literal["probability", "logit", "margin"]
 
@@ -42,7 +43,13 @@ def as_score_matrix(
     classifiers side by side. None allows any number of rows; `of` is the argument with that
     number, for messages. Rows outside of `keep` are dropped. Without `finite` any number will do.
     """
+    refuse_missing_scores(scores)
     array = _as_array(scores)
+    if array.ndim == 0:
+        raise TypeError(
+            f"scores must be a list or an array with one score or row of scores per row of {of}, "
+            f"got {describe(scores)}"
+        )
     if array.ndim == 1:
         array = array[:, np.newaxis]
     if array.ndim != 2:
@@ -58,11 +65,38 @@ def as_score_matrix(
         raise ValueError(
             f"scores has {n_columns} columns, but y has {n_classes} classes; "
             f"give {one}one column per class (or a multiple for several classifiers)"
+            f"{_without_rows(n_columns, n_classes)}"
         )
     matrix = _as_numbers(array)
     if finite:
         _check_finite(matrix, keep)
     return matrix if keep is None else matrix[keep]
+
+
+def _without_rows(n_columns: int, n_classes: int) -> str:
+    """What to do with the columns of classes that the labels lack, if there may be some."""
+    if n_columns < n_classes or n_classes == 2:
+        return ""
+    return (
+        "; if the classifier knows classes that y lacks, leave out their columns and divide each "
+        "row by its sum"
+    )
+
+
+def refuse_missing_scores(scores: Any, *, in_fit: bool = False) -> None:
+    """Refuse None, which stands for an argument that was left out; tell where scores come from."""
+    if scores is not None:
+        return
+    if in_fit:
+        raise TypeError(
+            "scores is missing: a calibrator is fitted to the scores of a classifier, "
+            "fit(X, y, scores), on rows that the classifier was not trained on; or give "
+            "the classifier itself to CalibratedClassifier, which makes such scores"
+        )
+    raise TypeError(
+        "scores is missing: give the scores of the classifier for these rows; "
+        "a CalibratedClassifier needs none, since it makes them from X"
+    )
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,14 @@ def did_you_mean(unknown: str, known: Sequence[object]) -> str:
     return f" (did you mean {names[close[0]]}?)" if close else ""
 
 
+def describe(value: object) -> str:
+    """A value that should have been another: plain ones as Python writes them, else the type."""
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    plain = value is None or isinstance(value, bool | int | float | str | bytes)
+    return quote(value) if plain else f"a {type(value).__name__}"
+
+
 def quote(value: object) -> str:
     """A value as Python writes it, cut off where it is long."""
     text = repr(value)

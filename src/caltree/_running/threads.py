@@ -47,7 +47,7 @@ def in_order(
 ) -> Generator[Result]:
     """Results of a function in the order of the items.
 
-    At most `n_ahead` items, by default two a thread, are in work or done and not yet taken.
+    At most `n_ahead` items, by default two per thread, are in work or done and not yet taken.
 
     Whatever ends this early, be it Ctrl-C, an error or that the results are not wanted any more,
     stops the threads, too, also those in native code, and waits for them. Wrap it into

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .._fitted.selection import UNCALIBRATED
 from .._model_base import fitted_attributes
 from .._options import ABOUT_NAMES, names_option
 from . import options
@@ -250,6 +251,21 @@ def _parameters(request: Request) -> dict[str, Any]:
     return found
 
 
+def _choice(calibrator: Any) -> str | None:
+    """What was chosen by held-out rows, and what that gains; None if there was no choice."""
+    selection = getattr(calibrator, "selection_", None)
+    if selection is None:
+        return None
+    if selection.chosen == UNCALIBRATED:
+        return "uncalibrated, since calibration did not clearly help on held-out rows"
+    words = {"global": "global, one curve for all rows", "local": "local"}[selection.chosen]
+    if words == "local" and hasattr(calibrator, "get_n_leaves"):
+        words += f", {calibrator.get_n_leaves()} regions"
+    before = [f"{each.loss:.4f} -> " for each in selection.candidates if each.name == UNCALIBRATED]
+    measure = "RMSE" if selection.scoring == "rmse" else "log loss"
+    return f"{words}; held-out {measure} {''.join(before)}{selection.loss:.4f}"
+
+
 def _print_summary(request: Request, fitted: Fitted) -> None:
     from rich.console import Console
 
@@ -267,6 +283,9 @@ def _print_summary(request: Request, fitted: Fitted) -> None:
         lines.append(f"  weight      {columns.weight}")
     if fitted.n_groups is not None:
         lines.append(f"  groups      {columns.groups}: {fitted.n_groups:,}")
+    chosen = _choice(calibrator)
+    if chosen is not None:
+        lines.append(f"  choice      {chosen}")
     click.echo("\n".join(lines), err=True)
     if held_out is not None:
         before = calibrator.uncalibrated(calibrator.read_scores(held_out.scores))

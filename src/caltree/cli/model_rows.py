@@ -46,7 +46,8 @@ class Inputs:
         """Check that the file has what the model needs."""
         learned = model.attributes
         used = [] if learned is None else [each.is_used for each in learned.columns]
-        source.check(*columns.scores, *compress(columns.attributes, used))
+        hint = ", which the model takes (for other names, use --scores and --attributes)"
+        source.check(*columns.scores, *compress(columns.attributes, used), hint=hint)
         return cls(model, columns, source.name, bad_rows_are_null)
 
     def scores(self, batch: Any, first_row: int) -> Floats:

@@ -114,7 +114,7 @@ def read_model(path: str) -> Model:
         reason = in_one_line(error)
         remedy = "" if ";" in reason else "; make it with caltree fit"
         if is_table_name(path):
-            reason, remedy = "its name is that of a table", "; name the model first"
+            reason, remedy = "its name is that of a table", "; give what caltree fit wrote"
         raise CommandError(f"cannot use {path} as a model: {reason}{remedy}") from None
 
 

@@ -132,6 +132,12 @@ def find_columns(
     scores = request.scores or guess_scores(
         [name for name in source.columns if name not in named], classes, source.name
     )
+    taken = [name for name in scores if name in named]
+    if taken:
+        raise CommandError(
+            f"--scores names {taken[0]}, which is the label, the weight or the groups; name the "
+            "column of the scores that the classifier gave"
+        )
     check_number(scores, classes)
     scores = in_class_order(scores, classes)
     positive = find_positive(scores, classes, request.positive)

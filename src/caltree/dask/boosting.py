@@ -27,7 +27,7 @@ from .._histogram.partitions import (
 )
 from .._histogram.prepare import Sample
 from .._inputs.arrays import Floats
-from .._inputs.scores import ScoreKind
+from .._inputs.scores import ScoreKind, refuse_missing_scores
 from .._running import progress
 from .._training.boosting import fit_boosting, import_lightgbm, start_log_odds
 from .._training.boosting_columns import columns_of, moderate, nominal_columns, score_floors
@@ -76,7 +76,7 @@ class CalibrationBoosting(WithoutIntervals, boosting.CalibrationBoosting):
     """
 
     def fit(
-        self, X: Any, y: Any, scores: Any, sample_weight: Any = None, groups: Any = None
+        self, X: Any, y: Any, scores: Any = None, sample_weight: Any = None, groups: Any = None
     ) -> Self:
         """Fit to attributes, labels and the scores of a classifier.
 
@@ -101,6 +101,7 @@ class CalibrationBoosting(WithoutIntervals, boosting.CalibrationBoosting):
         """
         self._check_parameters()
         import_lightgbm()
+        refuse_missing_scores(scores, in_fit=True)
         refuse_groups(groups, "CalibrationBoosting")
         parts = partitions(X=X, y=y, scores=scores, sample_weight=sample_weight)
         with Tasks(current_client()) as tasks, progress.fitting(self, self.verbose):
@@ -148,7 +149,7 @@ class CalibrationBoosting(WithoutIntervals, boosting.CalibrationBoosting):
         self._set_fitted(model, selection, rows.facts())
 
     def predict_proba(
-        self, X: Any, scores: Any, *, on_bad_rows: Literal["error", "nan"] = "error"
+        self, X: Any, scores: Any = None, *, on_bad_rows: Literal["error", "nan"] = "error"
     ) -> Any:
         """Calibrated probabilities, lazily if the rows are Dask's.
 

@@ -10,7 +10,7 @@ from distributed.worker import warn
 from sklearn.utils.validation import check_is_fitted
 
 from .._inputs.parameters import check_choice
-from .._inputs.scores import ON_BAD_ROWS
+from .._inputs.scores import ON_BAD_ROWS, refuse_missing_scores
 from .._model_base import AttributeCalibrator, predict_and_count
 from .collections import lazy_matrix, partitions, zip_rows
 
@@ -58,6 +58,7 @@ def lazy_probabilities(
     if not is_dask_collection(X):
         return local.predict_proba(X, scores, on_bad_rows=on_bad_rows)
     check_choice("on_bad_rows", on_bad_rows, ON_BAD_ROWS)
+    refuse_missing_scores(scores)
     shared = dask.delayed(local, pure=True)
     rows = zip_rows(partitions(X=X, scores=scores), "X", "scores")
     given = [(*some, shared, on_bad_rows) for some in rows]

@@ -25,6 +25,7 @@ from .._histogram.partitions import (
 )
 from .._inputs.folds import deal_by_number, folds_by_number
 from .._inputs.parameters import check_count
+from .._inputs.scores import refuse_missing_scores
 from .._running import progress
 from .._training.fit_tree import fit_tree
 from .._training.settings import READING
@@ -67,7 +68,7 @@ class CalibrationTree(WithoutIntervals, tree.CalibrationTree):
     """
 
     def fit(
-        self, X: Any, y: Any, scores: Any, sample_weight: Any = None, groups: Any = None
+        self, X: Any, y: Any, scores: Any = None, sample_weight: Any = None, groups: Any = None
     ) -> Self:
         """Fit the tree to attributes, labels and the scores of a classifier.
 
@@ -91,6 +92,7 @@ class CalibrationTree(WithoutIntervals, tree.CalibrationTree):
             The tree itself.
         """
         self._check_parameters()
+        refuse_missing_scores(scores, in_fit=True)
         refuse_groups(groups, "CalibrationTree")
         parts = partitions(X=X, y=y, scores=scores, sample_weight=sample_weight)
         with Tasks(current_client()) as tasks, progress.fitting(self, self.verbose):
@@ -138,7 +140,7 @@ class CalibrationTree(WithoutIntervals, tree.CalibrationTree):
         )
 
     def predict_proba(
-        self, X: Any, scores: Any, *, on_bad_rows: Literal["error", "nan"] = "error"
+        self, X: Any, scores: Any = None, *, on_bad_rows: Literal["error", "nan"] = "error"
     ) -> Any:
         """Calibrated probabilities, lazily if the rows are Dask's.
 

@@ -29,6 +29,7 @@ from .._inputs.labels import check_weights, known_labels
 from .._inputs.ranking import describe_backwards, find_backwards
 from .._inputs.scores import ScoreKind
 from .._inputs.unseen import Unseen
+from .._inputs.warning import describe
 from .._model_base import AttributeCalibrator, fitted_attributes
 from .columns import add_columns, check_groups, find_columns
 
@@ -292,7 +293,7 @@ def _check_arguments(calibrator: Any, is_model: bool, scores: Any) -> None:
     if not is_model and not isinstance(calibrator, Calibrator):
         raise TypeError(
             "calibrator_or_model must be a fitted calibrator of caltree or a "
-            f"CalibratedClassifier, got {calibrator!r:.200}"
+            f"CalibratedClassifier, got {describe(calibrator)}"
         )
     check_is_fitted(calibrator)
     name = type(calibrator).__name__

@@ -26,7 +26,7 @@ _GAINS = {
 _ERRORS = {"better": "fell", "worse": "rose"}
 _ON_SEEN_ROWS = "On rows it has already seen, calibration seems to help."
 _MEASURES = {
-    "log_loss": ("Log loss", "mean of -ln(probability of what happened)"),
+    "log_loss": ("Log loss", "mean of −ln(probability of what happened)"),
     "log_loss_calibration": ("– calibration", "what a curve for all rows would correct"),
     "log_loss_refinement": ("– refinement", "the rest: how well rows are told apart"),
     "squared_error": ("Squared error", "with two classes, the Brier score"),

@@ -49,6 +49,9 @@ def verdict_text(question: str, verdict: str) -> str:
         return f"{question} {verdict}"
     if verdict in ("better", "worse", "hardly changed"):
         return verdict
+    if verdict == "too few rows":
+        # Of 500 rows with one expected event, the rows are not what is missing.
+        verdict = "too few rows or events"
     return f"{question}: {verdict}"
 
 

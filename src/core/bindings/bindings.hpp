@@ -53,7 +53,7 @@ inline Table table_of(const Matrix& matrix) {
 }
 
 inline void check_attributes(const Array<std::int32_t>& n_categories, const Array<double>& fills) {
-    require(fills.shape(0) == n_categories.shape(0), "one fill an attribute");
+    require(fills.shape(0) == n_categories.shape(0), "one fill per attribute");
     for (std::size_t a = 0; a < n_categories.shape(0); ++a) {
         const std::int32_t count = n_categories.data()[a];
         const double fill = fills.data()[a];
@@ -104,7 +104,7 @@ struct RouteArrays {
         const std::size_t n = n_nodes();
         require(n > 0 && threshold.shape(0) == n && first_child.shape(0) == n &&
                     n_children.shape(0) == n && missing.shape(0) == n && table.shape(0) == n,
-                "one entry a node");
+                "one entry per node");
         for (std::size_t v = 0; v < n; ++v) check_node(v, n_scores);
     }
 
@@ -171,7 +171,7 @@ class Training {
   private:
     static Columns encode(const Matrix& matrix, const Array<std::int32_t>& n_categories,
                           const Array<double>& fills) {
-        require(n_categories.shape(0) == matrix.shape(1), "one number of categories an attribute");
+        require(n_categories.shape(0) == matrix.shape(1), "one number of categories per attribute");
         check_attributes(n_categories, fills);
         require(matrix.shape(0) < (std::size_t{1} << 31), "at most 2^31 - 1 rows");
         const Table table = table_of(matrix);

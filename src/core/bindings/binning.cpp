@@ -35,14 +35,14 @@ nb::object distinct_values(const Strided& values, std::size_t most) {
 nb::object cuts_between(const Array<double>& values, const std::optional<Array<double>>& weights,
                         std::size_t max_bins) {
     require(max_bins >= 2 && max_bins <= most_bins, "between 2 and 65534 bins");
-    require(!weights || weights->shape(0) == values.shape(0), "one weight a value");
+    require(!weights || weights->shape(0) == values.shape(0), "one weight per value");
     return to_numpy(
         cuts(view(values), weights ? view(*weights) : std::span<const double>(), max_bins));
 }
 
 void put_into_bins(const Strided& values, const Array<double>& cuts, std::size_t missing,
                    const CodesOut& codes) {
-    require(codes.shape(0) == values.shape(0), "one code a value");
+    require(codes.shape(0) == values.shape(0), "one code per value");
     require(cuts.shape(0) < missing && missing <= most_bins + 1, "one code for missing values");
     const bool narrow = codes.dtype() == nb::dtype<std::uint8_t>();
     require(narrow || codes.dtype() == nb::dtype<std::uint16_t>(),

@@ -50,8 +50,8 @@ class BoostedHandle {
         check_shape(trees_.shape);
         routes_.check(trees_.shape.n_scores);
         routes_.check_roots(roots_);
-        require(value_.shape(0) == routes_.n_nodes(), "one entry a node");
-        require(state_.shape(0) == roots_.shape(0), "one entry a tree");
+        require(value_.shape(0) == routes_.n_nodes(), "one entry per node");
+        require(state_.shape(0) == roots_.shape(0), "one entry per tree");
         for (std::size_t t = 0; t < roots_.shape(0); ++t) {
             const std::int32_t root = roots_.data()[t];
             require(t == 0 ? root == 0 : root > roots_.data()[t - 1], "roots must rise from 0");
@@ -61,7 +61,7 @@ class BoostedHandle {
         }
         for (std::size_t v = 0; v < routes_.n_nodes(); ++v) {
             require(routes_.attribute.data()[v] < 0 || routes_.n_children.data()[v] == 2,
-                    "a boosted tree has two children a split");
+                    "a boosted tree has two children per split");
         }
         return trees_;
     }

@@ -62,7 +62,7 @@ class ChunkHandle {
                 "the arrays of a chunk differ in length");
         require(n < (std::size_t{1} << 31), "at most 2^31 - 1 rows");
         require(n_bins.shape(0) == chunk_.n_attributes && chunk_.n_attributes > 0,
-                "one number of bins an attribute");
+                "one number of bins per attribute");
         require(n_classes >= 2 && n_classes <= most_classes && scores_.shape(1) > 0,
                 "between 2 and 65535 classes, and a score");
         n_states_ = n_classes == 2 ? 1 : n_classes;
@@ -121,7 +121,7 @@ bool all_finite(const Numbers& numbers) {
 Sight sight_of(const ChunkHandle& rows, const Array<double>& centre, const Array<double>& scale,
                std::size_t per_state) {
     const std::size_t n_scores = rows.n_scores();
-    require(centre.shape(0) == n_scores && scale.shape(0) == n_scores, "one scale a score");
+    require(centre.shape(0) == n_scores && scale.shape(0) == n_scores, "one scale per score");
     require(all_finite(centre) && all_finite(scale), "scales must be finite");
     require(per_state == n_scores || per_state * rows.n_states() == n_scores,
             "a log-odds sees all scores or its own");
@@ -131,7 +131,7 @@ Sight sight_of(const ChunkHandle& rows, const Array<double>& centre, const Array
 Positions positions_of(const ChunkHandle& rows, const RowMajor<Node>& nodes, const Indices& first) {
     const Positions positions{nodes.data(), nodes.shape(0), nodes.shape(1)};
     require(positions.n_rows == rows.chunk().n_rows(), "positions differ from the rows");
-    require(first.shape(0) == positions.n_trees + 1, "one beginning a tree, and the end");
+    require(first.shape(0) == positions.n_trees + 1, "one beginning per tree, and the end");
     for (std::size_t tree = 0; tree < positions.n_trees; ++tree) {
         require(first.data()[tree] >= 0 && first.data()[tree + 1] > first.data()[tree],
                 "trees have at least one node");
@@ -155,7 +155,7 @@ Slots slots_of(const Indices& first, const Indices& of_node, const RowMajor<doub
     require(parameters.shape(1) == sight.n_parameters(), "parameters have another width");
     require(all_finite(parameters), "parameters must be finite");
     require(of_node.shape(0) == static_cast<std::size_t>(first.data()[first.shape(0) - 1]),
-            "one slot a node");
+            "one slot per node");
     for (const std::int32_t slot : view(of_node)) {
         require(slot >= -1 && slot < static_cast<std::int32_t>(count), "a slot is out of range");
     }
@@ -204,7 +204,7 @@ void histograms(const ChunkHandle& rows, const RowMajor<Node>& nodes, const Indi
 void check_histograms(const RowMajor<Whole>& histograms, const HistogramShape& shape,
                       const Array<std::uint8_t>& numeric, double unit) {
     require(numeric.shape(0) == shape.n_bins.size() && !shape.n_bins.empty(),
-            "one entry an attribute");
+            "one entry per attribute");
     for (const std::int32_t count : shape.n_bins) {
         require(count >= 0 && static_cast<std::size_t>(count) <= most_bins, "too many bins");
     }
@@ -234,7 +234,7 @@ nb::dict best_splits(const RowMajor<Whole>& histograms, const Indices& n_bins,
     require(n_states >= 1 && n_states <= most_classes, "an impossible number of states");
     const HistogramShape shape{view(n_bins), EvidenceShape{n_states}.size()};
     check_histograms(histograms, shape, numeric, unit);
-    require(shares.shape(0) == histograms.shape(0), "one share a node");
+    require(shares.shape(0) == histograms.shape(0), "one share per node");
     BestSplits best;
     {
         const Released released;
@@ -256,8 +256,8 @@ nb::dict splits_in_chunk(const ChunkHandle& rows, const RowMajor<Node>& nodes, c
     Sight sight = sight_of(rows, centre, scale, per_state);
     const HistogramShape shape{rows.n_bins(), EvidenceShape{rows.n_states()}.size()};
     require(numeric.shape(0) == shape.n_bins.size() && !shape.n_bins.empty(),
-            "one entry an attribute");
-    require(shares.shape(0) == parameters.shape(0), "one share a node");
+            "one entry per attribute");
+    require(shares.shape(0) == parameters.shape(0), "one share per node");
     BestSplits best;
     {
         const Released released;
@@ -305,7 +305,7 @@ nb::object route(const ChunkHandle& rows, const RowMajor<Node>& nodes, const Ind
         const auto total = static_cast<std::size_t>(first.data()[positions.n_trees]);
         for (const Indices* array :
              {&attribute, &cut, &missing, &first_child, &n_children, &table}) {
-            require(array->shape(0) == total, "one entry a node");
+            require(array->shape(0) == total, "one entry per node");
         }
         for (std::size_t tree = 0; tree < positions.n_trees; ++tree) {
             const std::int32_t size = splits.first[tree + 1] - splits.first[tree];
@@ -329,7 +329,7 @@ nb::object predictions(const ChunkHandle& rows, const RowMajor<Node>& nodes, con
         const Released released;
         const Positions positions = positions_of(rows, nodes, first);
         const auto total = static_cast<std::size_t>(first.data()[positions.n_trees]);
-        require(ancestor.shape(0) == total && parameters.shape(0) == total, "one entry a node");
+        require(ancestor.shape(0) == total && parameters.shape(0) == total, "one entry per node");
         require(parameters.shape(1) == sight.n_parameters(), "parameters have another width");
         require(all_finite(parameters), "parameters must be finite");
         for (std::size_t i = 0; i < ancestor.size(); ++i) {

@@ -8,7 +8,7 @@ namespace {
 
 // Nominal attributes hold codes of categories, or NaN.
 void check_categories(const Matrix& matrix, const Array<std::int32_t>& n_categories) {
-    require(n_categories.shape(0) == matrix.shape(1), "one number of categories an attribute");
+    require(n_categories.shape(0) == matrix.shape(1), "one number of categories per attribute");
     const Table table = table_of(matrix);
     for (std::size_t a = 0; a < table.n_columns; ++a) {
         const std::int32_t count = n_categories.data()[a];
@@ -81,7 +81,7 @@ nb::object predict_boosted(const Matrix& matrix, const Array<std::int32_t>& n_ca
     const std::size_t n = value.shape(0);
     require(attribute.shape(0) == n && category.shape(0) == n && cut.shape(0) == n &&
                 first_child.shape(0) == n && n_children.shape(0) == n && share.shape(0) == n,
-            "one entry a node");
+            "one entry per node");
     const BorrowedRegressions trees{view(attribute),   view(category),   view(cut),
                                     view(first_child), view(n_children), view(share),
                                     view(value),       view(roots)};

@@ -25,7 +25,7 @@ class ShrunkenTraining {
         : training_(training) {
         const Data& data = training.data();
         require(max_bins >= 2 && max_bins <= most_bins, "between 2 and 65534 bins");
-        require(data.n_classes == 2 || data.n_scores % data.n_classes == 0, "one score a class");
+        require(data.n_classes == 2 || data.n_scores % data.n_classes == 0, "one score per class");
         check_offset(offset, data.n_rows(), data.n_classes);
         const Released released;
         columns_ = binned(data.columns, data.weights, max_bins);
@@ -188,12 +188,12 @@ class NodeFits {
         require(n_states > 0 && n_parameters_ > 0 && n_parameters_ % n_states == 0,
                 "parameters have another width");
         require(penalty > 0.0, "the penalty must be positive");
-        require(weight.shape(0) == n && loss.shape(0) == n, "one entry a node");
+        require(weight.shape(0) == n && loss.shape(0) == n, "one entry per node");
         check(gradient, hessian, n);
         const std::size_t per_state = n_parameters_ / n_states - 1;
         require(centre.shape(0) == per_state * (sees_all ? 1 : n_states) &&
                     scale.shape(0) == centre.shape(0),
-                "one centre and scale a score");
+                "one centre and scale per score");
         check_rising(rising, n_states == 1 ? 2 : n_states, per_state);
         const Penalties costs =
             penalties({n_states, per_state, sees_all, view(centre), view(scale)}, penalty,
@@ -245,7 +245,7 @@ class NodeFits {
     nb::object take(const Array<double>& loss, const Models& gradient, const Hessians& hessian) {
         const auto n_pending = static_cast<std::size_t>(std::count_if(
             fits_.begin(), fits_.end(), [](const NewtonFit& fit) { return !fit.is_done(); }));
-        require(loss.shape(0) == n_pending, "one loss a pending node");
+        require(loss.shape(0) == n_pending, "one loss per pending node");
         check(gradient, hessian, n_pending);
         std::vector<std::uint8_t> moved;
         for (NewtonFit& fit : fits_) {

@@ -44,8 +44,8 @@ nb::dict collapse_tree(const Structure& tree, const FittedNodes& nodes, const Ar
                        const Array<double>& lowest, const Array<double>& shares) {
     require(nodes.error.size() == tree.size(), "the node models are of another tree");
     require(!nodes.parameters.empty(), "the node models keep no parameters");
-    require(rank.shape(0) == tree.size(), "one rank a node");
-    require(shares.shape(0) == lowest.shape(0), "one share a level");
+    require(rank.shape(0) == tree.size(), "one rank per node");
+    require(shares.shape(0) == lowest.shape(0), "one share per level");
     CollapsedTree result;
     {
         const Released released;
@@ -74,8 +74,8 @@ nb::object held_out_gains_of(const Structure& tree, const FittedNodes& nodes,
                              const Array<double>& rank, const Array<double>& lowest,
                              const Array<double>& shares, std::size_t n_attributes) {
     require(nodes.held_out_error.size() == tree.size(), "the node models are of another tree");
-    require(rank.shape(0) == tree.size(), "one rank a node");
-    require(shares.shape(0) == lowest.shape(0), "one share a level");
+    require(rank.shape(0) == tree.size(), "one rank per node");
+    require(shares.shape(0) == lowest.shape(0), "one share per level");
     const Levels levels(tree, view(rank), view(lowest), view(shares));
     return to_numpy(held_out_gains(tree, nodes, levels, n_attributes));
 }
@@ -123,13 +123,13 @@ std::pair<Structure, FittedNodes> assemble_tree(
     require(n > 0, "at least one node");
     for (const Indices* array :
          {&parent, &first_child, &n_children, &missing, &table, &table_size}) {
-        require(array->shape(0) == n, "one entry a node");
+        require(array->shape(0) == n, "one entry per node");
     }
     for (const Array<double>* array :
          {&threshold, &n_rows, &gain, &missing_rows, &error, &held_out_error}) {
-        require(array->shape(0) == n, "one entry a node");
+        require(array->shape(0) == n, "one entry per node");
     }
-    require(parameters.shape(0) == n, "one node model a node");
+    require(parameters.shape(0) == n, "one node model per node");
     tree.attribute = copied(attribute);
     tree.cut.assign(n, 0);
     tree.threshold = copied(threshold);
@@ -216,7 +216,7 @@ class PredictorHandle {
   private:
     const FittedTrees& checked() const {
         require(parameters_.shape(0) == routes_.n_nodes() && weight_.shape(0) == routes_.n_nodes(),
-                "one entry a node");
+                "one entry per node");
         check_shape(trees_.shape);
         routes_.check(trees_.shape.n_scores);
         routes_.check_roots(roots_);

@@ -48,7 +48,7 @@ inline double threshold_between(double below, double above) {
 }  // namespace detail
 
 struct BinnedColumn {
-    std::vector<Bin> codes;  // one a row; n_bins where the value is missing
+    std::vector<Bin> codes;  // one per row; n_bins where the value is missing
     std::size_t n_bins = 0;  // or categories
     bool numeric = true;
     std::vector<double> lower, upper;  // numeric: the smallest and largest value of each bin
@@ -114,7 +114,7 @@ inline std::vector<Bin> bin_of_code(const std::vector<double>& count, std::size_
 
 }  // namespace detail
 
-// `weights`: one a row, or none.
+// `weights`: one per row, or none.
 inline BinnedColumn binned_numeric(const Column& column, std::span<const double> weights,
                                    std::size_t max_bins) {
     const std::size_t n_rows = column.codes.size();

@@ -30,7 +30,7 @@ struct ColumnView {
 };
 
 struct Column {
-    std::vector<std::uint32_t> codes;  // one a row
+    std::vector<std::uint32_t> codes;  // one per row
     std::uint32_t n_codes = 0;         // number of distinct values, or of categories
     bool numeric = true;
 

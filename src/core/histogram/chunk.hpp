@@ -61,7 +61,7 @@ struct Chunk {
 // Some rows as the node models see them, and what these say: up to block_rows at a time.
 class Sight {
   public:
-    // `centre` and `scale` have an entry a score, in the order in which the states see them.
+    // `centre` and `scale` have one entry per score, in the order in which the states see them.
     Sight(std::size_t n_states, std::size_t per_state, std::span<const double> centre,
           std::span<const double> scale)
         : n_states_(n_states),

@@ -11,7 +11,7 @@
 
 namespace caltree {
 
-// The splits of all trees, an entry a node.
+// The splits of all trees, one entry per node.
 struct SplitTables {
     std::span<const std::int32_t> first;      // where each tree begins
     std::span<const std::int32_t> attribute;  // -1: rows stay

@@ -172,8 +172,8 @@ class Children {
 
     std::size_t n_numeric_ = 0;
     std::vector<Row> rows_;
-    std::vector<std::size_t> first_row_, n_rows_;  // one a child
-    std::vector<Ranked<Index>> ranked_, unused_;  // of a child, as many places an attribute as rows
+    std::vector<std::size_t> first_row_, n_rows_;  // one per child
+    std::vector<Ranked<Index>> ranked_, unused_;   // of a child, a place per attribute and row
     std::vector<std::size_t> first_ranked_;
     std::vector<std::size_t> known_;  // places that are taken, by child and attribute
 };

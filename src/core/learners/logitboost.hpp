@@ -109,7 +109,7 @@ class LogitBoost {
     LogitBoost(const LogitBoost&) = delete;
     LogitBoost& operator=(const LogitBoost&) = delete;
 
-    // The trees of an iteration stand side by side, one a class.
+    // The trees of an iteration stand side by side, one per class.
     RegressionTrees fit(std::size_t n_iterations) {
         RegressionTrees fitted;
         for (std::size_t iteration = 0; iteration < n_iterations; ++iteration) {

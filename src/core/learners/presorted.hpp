@@ -24,7 +24,7 @@ namespace caltree {
 template <class Index>
 struct Part {
     std::span<const Row> rows;              // ascending
-    const Ranked<Index>* ranked = nullptr;  // `rows.size()` places an attribute, of which
+    const Ranked<Index>* ranked = nullptr;  // `rows.size()` places per attribute, of which
     const std::size_t* known = nullptr;     // so many are taken: rows without a value are left out
 
     std::span<const Ranked<Index>> order(std::size_t numeric) const {

@@ -12,7 +12,7 @@
 
 namespace caltree {
 
-// One entry a node; the children of a node stand side by side, behind it.
+// One entry per node; the children of a node stand side by side, behind it.
 template <template <class> class Entries>
 struct RegressionNodes {
     Entries<std::int32_t> attribute;    // -1 in a leaf
@@ -23,7 +23,7 @@ struct RegressionNodes {
     Entries<std::int32_t> n_children;   // 0 in a leaf
     Entries<double> share;              // of the rows without a value, that which a child gets
     Entries<double> value;
-    Entries<std::int32_t> roots;  // one a tree
+    Entries<std::int32_t> roots;  // one per tree
 };
 
 template <class T>

@@ -97,7 +97,7 @@ class SplitSearch {
     }
 
   private:
-    // Less weight than this, of a mean of 1 a row, is rounding error: a branch needs more.
+    // Less weight than this, of a mean of 1 per row, is rounding error: a branch needs more.
     static constexpr double least_weight = 1e-6;
     static constexpr double tie = 1e-12;  // gains this close are equal
     static constexpr double nearly = 1.0 - 1e-9;

@@ -273,7 +273,7 @@ class TreeGrower {
     bool is_cut_in_two_ = false;          // without missing values, and then is
     std::vector<std::uint8_t> is_high_;   // the branch
     std::vector<std::uint8_t> is_dealt_;  // whether a row was in several branches of the tree
-    std::deque<Children<Index>> levels_;  // one a depth
+    std::deque<Children<Index>> levels_;  // one per depth
     RegressionTrees* trees_ = nullptr;    // that grow, and what they grow on
     std::span<const double> response_;
     std::span<double> predicted_;

@@ -24,8 +24,8 @@ struct Split {
     int attribute = -1;       // -1: no split
     std::uint32_t cut = 0;    // numeric: rows of code <= cut go left
     std::uint32_t above = 0;  // numeric, until the cut is moved: the lowest code to its right
-    double gain = 0.0;        // information gain, in bits a row
-    double split_information = 0.0;  // entropy of the branch sizes, in bits a row
+    double gain = 0.0;        // information gain, in bits per row
+    double split_information = 0.0;  // entropy of the branch sizes, in bits per row
 
     bool found() const { return attribute >= 0; }
     double gain_ratio() const { return gain / split_information; }

@@ -227,7 +227,7 @@ class ShrunkenGrower {
     const Data& data_;
     std::span<const BinnedColumn> columns_;
     const Regressors& r_;
-    std::span<const double> weights_;  // one a row
+    std::span<const double> weights_;  // one per row
     GrowthSettings settings_;
     NodeModelFitter fitter_;
     ResidualFinder finder_;

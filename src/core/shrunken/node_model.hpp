@@ -365,7 +365,7 @@ class NodeModelFitter {
 
     const Data& data_;
     const Regressors& r_;
-    std::span<const double> weights_;  // one a row
+    std::span<const double> weights_;  // one per row
     NewtonFit newton_;
     std::vector<double> probability_;  // n_rows x n_states
     std::vector<double> row_loss_;     // the deviance of the rows of a fit, halved

@@ -23,7 +23,7 @@ struct ScoreScale {
     }
     // The place of a state's own score among those it sees, if there is one classifier.
     std::size_t own(std::size_t state) const { return sees_all && n_states > 1 ? state : 0; }
-    // Two classes have one score a classifier, and then what bends these.
+    // Two classes have one score per classifier, and then what bends these.
     bool is_own(std::size_t state, std::size_t k) const {
         return n_states == 1 ? k < per_state / 2 : !sees_all || k % n_states == state;
     }

@@ -18,7 +18,7 @@ namespace caltree {
 
 // As many rows as there are, or as many whole groups, drawn with replacement.
 struct Bootstrap {
-    std::vector<double> weights;  // one a row: its own, times how often it was drawn
+    std::vector<double> weights;  // one per row: its own, times how often it was drawn
     std::vector<Row> in_bag, out_of_bag;
 };
 

@@ -22,7 +22,7 @@ struct CollapsedTree {
 // each splits the nodes of at least some rank.
 class Levels {
   public:
-    // rank: one a node, not above that of its parent; lowest and share: one a level. A level
+    // rank: one per node, not above that of its parent; lowest and share: one per level. A level
     // without a share is left out.
     Levels(const Structure& tree, std::span<const double> rank, std::span<const double> lowest,
            std::span<const double> shares)

@@ -6,7 +6,7 @@
 
 namespace caltree {
 
-// One entry a node. Errors are sums over rows: squared errors, mean over classes, or
+// One entry per node. Errors are sums over rows: squared errors, mean over classes, or
 // deviances, or ones for rows of another class than the most probable.
 struct FittedNodes {
     std::vector<double> error;           // of the training rows that reach the node

@@ -79,7 +79,7 @@ struct ModelShape {
 // the nodes on a row's ways say, each times its weight.
 struct FittedTrees {
     Routes routes;                        // splits may be on scores, too, which follow attributes
-    std::span<const double> weight;       // one a node
+    std::span<const double> weight;       // one per node
     std::span<const double> parameters;   // n_nodes x n_states x width
     std::span<const std::int32_t> roots;  // the first node of each tree
     ModelShape shape;

@@ -22,7 +22,7 @@ namespace caltree {
 // children side by side and behind their parent.
 struct BoostedTrees {
     Routes routes;                        // splits may be on scores, too, which follow attributes
-    std::span<const double> value;        // one a node: what a leaf adds to a log-odds
+    std::span<const double> value;        // one per node: what a leaf adds to a log-odds
     std::span<const std::int32_t> roots;  // the first node of each tree
     std::span<const std::int32_t> state;  // the log-odds that each tree adds to
     std::span<const double> parameters;   // the curve: n_states x width

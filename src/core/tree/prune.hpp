@@ -246,7 +246,7 @@ inline PruningSequence pruning_sequence(const Structure& tree, const FittedNodes
     return sequence;
 }
 
-// When pruning reaches each node, one entry a node; 0 and infinity of one that is not split at all.
+// When pruning reaches each node, one entry per node; 0 and infinity for one that is not split.
 struct PruningOrder {
     std::vector<double> strength;  // up to and without which it is split
     std::vector<double> leaves;    // of the smallest pruned tree in which it is split

@@ -11,7 +11,7 @@ namespace caltree {
 // The threshold of a split that divides missing values from all others; JSON has no infinity.
 inline constexpr double only_missing = std::numeric_limits<double>::max();
 
-// Structure of arrays, one entry a node. The children of a node stand side by side, after it.
+// Structure of arrays, one entry per node. The children of a node stand side by side, after it.
 struct Structure {
     std::vector<std::int32_t> attribute;    // -1 in a leaf
     std::vector<std::uint32_t> cut;         // numeric: rows of code <= cut go to the first child

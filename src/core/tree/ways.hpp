@@ -26,7 +26,7 @@ struct Table {
     }
 };
 
-// Where rows go, borrowed: one entry a node.
+// Where rows go, borrowed: one entry per node.
 struct Routes {
     std::span<const std::int32_t> attribute;  // -1 in a leaf
     std::span<const double> threshold;        // numeric: values above it go to the second child

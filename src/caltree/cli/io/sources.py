@@ -71,14 +71,14 @@ class Source:
         """Whether its values have no type."""
         return self.format == "csv"
 
-    def check(self, *names: str) -> None:
-        """Refuse a table that lacks columns."""
+    def check(self, *names: str, hint: str = "") -> None:
+        """Refuse a table that lacks columns; a hint says more about these."""
         missing = [name for name in names if name not in self.columns]
         if missing:
             lacks = "the column" if len(missing) == 1 else "the columns"
             meant = did_you_mean(missing[0], self.columns) if len(missing) == 1 else ""
             raise CommandError(
-                f"{self.name} lacks {lacks} {list_names(missing)}{meant}; it has "
+                f"{self.name} lacks {lacks} {list_names(missing)}{meant}{hint}; it has "
                 f"{list_names(self.columns)}"
             )
 
