@@ -117,10 +117,11 @@ class LogisticModelTree(ClassifierMixin, PublishedMethod, TreeEstimator, StoredE
     advises for speed. Weights say how many rows each row counts for.
 
     The paper takes the number of iterations with the fewest wrong rows. Where one class is rare,
-    that may be none at all: every row is then of the frequent class, which is right, with a
-    probability of one half, which is not. So all numbers count as equally good whose share of wrong
-    rows is within one standard error of the lowest (the rule by which CART prunes), and of these
-    the one with the lowest RMSE is taken. Pruning counts wrong rows alone, as published.
+    that may be none at all: every row is then taken for the frequent class, which is nearly always
+    right, but all probabilities are one half. So the fewest wrong rows are sought among one
+    iteration or more; every number whose share of wrong rows is within one standard error of the
+    lowest counts as good (the rule by which CART prunes); and of the good ones, that of the lowest
+    RMSE is taken. Pruning counts wrong rows alone, as published.
 
     References
     ----------
