@@ -73,8 +73,35 @@ def test_the_errors_are_shares_of_wrong_rows():
     X, y = shares((60, 0), (30, 30))
     tree = LogisticModelTree().fit(X, y)
     assert tree.boosting_errors_[:2] == pytest.approx([1 / 3, 0.0])
-    assert tree.boosting_iterations_ == 1
     assert tree.ccp_path_[1].tolist() == [0.0]
+
+
+def test_of_equally_few_wrong_rows_the_lowest_rmse_counts():
+    """One iteration gets all rows right; more of them are also sure of it."""
+    X, y = shares((60, 0), (30, 30))
+    assert LogisticModelTree(**FIXED, max_depth=0).fit(X, y).predict_proba([[1]])[0, 1] < 0.9
+    assert LogisticModelTree().fit(X, y).predict_proba([[0], [1]])[:, 1] == pytest.approx([0, 1])
+
+
+def test_a_rare_class_has_a_small_probability():
+    """Whatever the iterations, 10 of 200 rows are wrong: this alone would ask for none of them."""
+    X, y = shares((100, 2), (100, 8))
+    tree = LogisticModelTree().fit(X, y)
+    assert np.ptp(tree.boosting_errors_) == pytest.approx(0.0)
+    assert tree.predict_proba([[0], [1]])[:, 1] == pytest.approx([0.02, 0.08], abs=0.005)
+
+
+def test_the_order_of_the_classes_does_not_matter():
+    """Without any iteration the first class is taken for right, here in 97 of 100 rows."""
+    random = np.random.default_rng(7)
+    X, y = random.standard_cauchy((100, 4)) ** 3, np.zeros(100, dtype=int)
+    y[random.choice(100, 3, replace=False)] = 1
+    tree, mirrored = LogisticModelTree().fit(X, y), LogisticModelTree().fit(X, 1 - y)
+    lowest = 0.03 + np.sqrt(0.03 * 0.97 / 100)
+    assert tree.boosting_errors_[0] == pytest.approx(0.03)
+    assert tree.boosting_errors_[1:].min() > lowest
+    assert tree.boosting_iterations_ == mirrored.boosting_iterations_ > 0
+    assert tree.predict_proba(X) == pytest.approx(mirrored.predict_proba(X)[:, ::-1])
 
 
 def test_attributes_become_numbers_and_indicators():
@@ -98,21 +125,22 @@ def test_attributes_become_numbers_and_indicators():
 # The tree behind it
 
 
-def rows(n_rows=160, n_classes=3, seed=0):
+def rows(n_rows=160, n_classes=3, seed=0, lowest=-0.7):
     random = np.random.default_rng(seed)
     X = random.normal(size=(n_rows, 4)).round(2)
     X[:, 3] = random.integers(0, 4, n_rows)
     signal = np.where(X[:, 0] > 0, X[:, 1], X[:, 2]) + (X[:, 3] == 2)
     y = np.digitize(
-        signal + 0.3 * random.normal(size=n_rows), np.linspace(-0.7, 1.2, n_classes - 1)
+        signal + 0.3 * random.normal(size=n_rows), np.linspace(lowest, 1.2, n_classes - 1)
     )
     return X, y
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("scoring", ["accuracy", "rmse"])
-def test_it_is_the_specified_tree_of_its_regressors(n_classes, scoring):
-    X, y = rows(n_classes=n_classes)
+@pytest.mark.parametrize("lowest", [-0.7, 1.0])  # with 1, most rows are of the first class
+def test_it_is_the_specified_tree_of_its_regressors(n_classes, scoring, lowest):
+    X, y = rows(n_classes=n_classes, lowest=lowest)
     tree = LogisticModelTree(
         max_boosting_iterations=8, cv=3, scoring=scoring, categorical_features=[3]
     ).fit(X, y)

@@ -44,8 +44,8 @@ class LogisticModelTree(ClassifierMixin, PublishedMethod, TreeEstimator, StoredE
     Parameters
     ----------
     boosting_iterations : "cv" or int, default="cv"
-        LogitBoost iterations of a node model, beyond its parent's. "cv" chooses the number with the
-        lowest cross-validated error at the root; if that is none, every node chooses.
+        LogitBoost iterations of a node model, beyond its parent's. "cv" chooses the number at the
+        root by cross-validated error; see the notes. If none is best, every node chooses.
     max_boosting_iterations : int, default=200
         The maximum number of iterations that "cv" tries.
     scoring : {"accuracy", "rmse"}, default="accuracy"
@@ -115,6 +115,13 @@ class LogisticModelTree(ClassifierMixin, PublishedMethod, TreeEstimator, StoredE
     varies within a node, it answers the node's class frequencies (with Laplace's correction). The
     number of iterations is chosen once, at the root, and is the same for all nodes, as the paper
     advises for speed. Weights say how many rows each row counts for.
+
+    The paper takes the number of iterations with the fewest wrong rows. Where one class is rare,
+    that may be none at all: every row is then taken for the frequent class, which is nearly always
+    right, but all probabilities are one half. So the fewest wrong rows are sought among one
+    iteration or more; every number whose share of wrong rows is within one standard error of the
+    lowest counts as good (the rule by which CART prunes); and of the good ones, that of the lowest
+    RMSE is taken. Pruning counts wrong rows alone, as published.
 
     References
     ----------

@@ -444,7 +444,11 @@ void check_choice(const DataSet& set, const std::vector<Fold>& folds, Criterion 
         CHECK(!choice.sums.empty() && choice.sums.size() <= most + 1);
         CHECK(all_finite(choice.sums));
         const double lowest = *std::min_element(choice.sums.begin(), choice.sums.end());
-        CHECK(choice.best < choice.sums.size() && choice.sums[choice.best] <= lowest + plateau);
+        const double good = criterion == Criterion::squared_error
+                                ? lowest
+                                : good_sum(choice.sums, folds.size(), total_weight(data));
+        CHECK(choice.best < choice.sums.size() && choice.sums[choice.best] <= good + plateau);
+        CHECK(choice.best == choices[0].best);
         digest.add(choice.sums);
     }
 }

@@ -1,4 +1,5 @@
-// How many boosting iterations: the number with the lowest held-out error, summed over folds.
+// How many boosting iterations: the number with the lowest held-out error, summed over folds. Where
+// that counts wrong rows, several numbers are as good as the lowest; of these the lowest RMSE wins.
 #pragma once
 
 #include <algorithm>
@@ -26,6 +27,14 @@ class BoostingPath {
 
     // Held-out RMSE, or share of wrong rows, by iteration; [0] is the starting model's.
     const std::vector<double>& errors() const { return errors_; }
+
+    // Held-out RMSE in any case.
+    const std::vector<double>& rmse() const { return counts_wrong_rows() ? rmse_ : errors_; }
+
+    bool counts_wrong_rows() const { return criterion_ == Criterion::wrong_rows; }
+
+    // The weight of the held-out rows.
+    double total() const { return total_weight(data_, fold_.test); }
 
     // Boosts until the error after `iteration` iterations is known; false if it never will be.
     bool reach(std::size_t iteration) {
@@ -72,19 +81,17 @@ class BoostingPath {
     }
 
     void note_error() {
-        if (criterion_ == Criterion::wrong_rows) {
-            errors_.push_back(test_->wrong_rows() / test_->total());
-            return;
-        }
         const double cells = test_->total() * static_cast<double>(data_.n_classes);
-        errors_.push_back(std::sqrt(test_->squared_error() / cells));
+        const double rmse = std::sqrt(test_->squared_error() / cells);
+        if (counts_wrong_rows()) rmse_.push_back(rmse);
+        errors_.push_back(counts_wrong_rows() ? test_->wrong_rows() / test_->total() : rmse);
     }
 
     const Data& data_;
     Fold fold_;
     Model model_;
     Criterion criterion_;
-    std::vector<double> errors_;
+    std::vector<double> errors_, rmse_;
     bool exhausted_ = false;
     std::unique_ptr<Booster> train_, test_;
 };
@@ -98,11 +105,35 @@ struct IterationChoice {
     std::vector<double> sums;  // summed errors of the iterations that every fold reached
 };
 
+// The sum of the shares of wrong rows up to which a number of iterations is as good as the best:
+// the lowest and its standard error, as CART prunes. Without any iteration all classes may be
+// equally probable, and the first counts as right by its place alone: that does not say what the
+// lowest is.
+inline double good_sum(std::span<const double> sums, std::size_t n_folds, double n_rows) {
+    const double folds = static_cast<double>(n_folds);
+    const double lowest =
+        *std::min_element(sums.begin() + (sums.size() > 1 ? 1 : 0), sums.end()) / folds;
+    return folds * (lowest + std::sqrt(std::max(0.0, lowest * (1.0 - lowest)) / n_rows));
+}
+
+// The number of the lowest RMSE among those whose error is good.
+inline std::size_t best_iteration(std::span<const double> errors, double good,
+                                  std::span<const double> rmse) {
+    double lowest = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < errors.size(); ++i) {
+        if (errors[i] <= good + plateau) lowest = std::min(lowest, rmse[i]);
+    }
+    std::size_t best = 0;
+    while (errors[best] > good + plateau || rmse[best] > lowest + plateau) ++best;
+    return best;
+}
+
 // `path(f)` is the path of fold f; folds are visited in order, for each bounds the next.
 template <class PathOf>
 IterationChoice choose_iterations(std::size_t n_folds, std::size_t most, PathOf&& path) {
-    std::vector<double> sums(most + 1, 0.0);
+    std::vector<double> sums(most + 1, 0.0), rmse(most + 1, 0.0);
     std::size_t limit = most;
+    double n_counted = 0.0;  // held-out rows, if those that are wrong are counted
     for (std::size_t f = 0; f < n_folds; ++f) {
         BoostingPath& fold = path(f);
         double lowest = std::numeric_limits<double>::infinity();
@@ -111,6 +142,7 @@ IterationChoice choose_iterations(std::size_t n_folds, std::size_t most, PathOf&
         for (std::size_t i = 0; i <= limit && fold.reach(i); ++i) {
             reached = i;
             sums[i] += fold.errors()[i];
+            rmse[i] += fold.rmse()[i];
             if (sums[i] < lowest) {
                 lowest = sums[i];
                 best = i;
@@ -118,12 +150,15 @@ IterationChoice choose_iterations(std::size_t n_folds, std::size_t most, PathOf&
             if (i == best + iterations_without_gain) break;
         }
         limit = reached;
+        if (fold.counts_wrong_rows()) n_counted += fold.total();
         fold.release();
     }
     sums.resize(limit + 1);
+    rmse.resize(limit + 1);
+    double good = *std::min_element(sums.begin(), sums.end());
+    if (n_counted > 0.0) good = good_sum(sums, n_folds, n_counted);
     IterationChoice choice;
-    const double lowest = *std::min_element(sums.begin(), sums.end());
-    while (sums[choice.best] > lowest + plateau) ++choice.best;
+    choice.best = best_iteration(sums, good, rmse);
     choice.sums = std::move(sums);
     return choice;
 }
