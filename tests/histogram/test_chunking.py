@@ -38,11 +38,15 @@ def test_chunks_of_one_row():
 
 def test_the_trees_above_are_no_stumps():
     """Splits of every kind were compared, and averages."""
+    wanted = {(kind, many) for kind in ("nominal", "numeric") for many in (False, True)}
+    wanted |= {"uncalibrated", "global", "local", "averaged", "missing"}
     kinds = set()
 
-    @examples(45)
+    @examples(400)  # some are rare, and each version of hypothesis draws others
     @given(problems())
     def look(problem):
+        if wanted <= kinds:
+            return
         tree = problem.fit()
         model = tree.model_
         inner = model.attribute >= 0
@@ -56,8 +60,7 @@ def test_the_trees_above_are_no_stumps():
         kinds.update("missing" for rows in model.missing_rows if rows > 0)
 
     look()
-    assert {(kind, many) for kind in ("nominal", "numeric") for many in (False, True)} < kinds
-    assert {"uncalibrated", "global", "local", "averaged", "missing"} < kinds
+    assert wanted <= kinds
 
 
 def test_the_number_of_rows_decides_on_the_number_of_chunks():

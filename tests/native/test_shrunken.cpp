@@ -409,8 +409,8 @@ std::vector<double> predicted(const DataSet& set, const Regressors& regressors,
                               const Structure& trees, std::span<const double> weight,
                               std::span<const double> parameters,
                               std::span<const std::int32_t> roots) {
-    const Predictor predictor({routes_of(set, trees), weight, parameters, roots, set.n_states(),
-                               regressors.width(), set.n_scores});
+    const ModelShape shape{set.n_states(), regressors.width(), set.n_scores};
+    const Predictor predictor({routes_of(set, trees), weight, parameters, roots, shape});
     std::vector<double> found(set.n_rows * set.n_classes);
     const NewRows rows{set.table(), set.scores.data(), set.offset_or_null()};
     predictor.probabilities(rows, found.data());

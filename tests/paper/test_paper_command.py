@@ -243,7 +243,8 @@ def test_tables_of_nothing_are_refused(paper):
     ("module", "given"), [("psutil", [*RUN, "--datasets", "vote"]), ("matplotlib", ["figures"])]
 )
 def test_what_is_not_installed_is_named(paper, data, monkeypatch, module, given):
-    for name in [name for name in sys.modules if name.partition(".")[0] == module]:
+    imported = [name for name in sys.modules if name.startswith(f"{module}.")]
+    for name in [module, *imported]:
         monkeypatch.setitem(sys.modules, name, None)
     line = complaint(paper(*given, "--data-dir", data, code=1))
     assert line == f'caltree: error: {module} is not installed; run: pip install "caltree[paper]"'

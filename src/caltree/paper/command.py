@@ -137,10 +137,11 @@ def _carry_out(plan: Plan, store: Store, options: dict[str, Any]) -> list[Done]:
 
     todo, total = len(remaining(plan, store)), len(plan.cells())
     console = Console(stderr=True)
-    hidden = options["quiet"] or not console.is_terminal
+    # Silent, not only without a bar: some versions of rich print an empty line.
+    console.quiet = options["quiet"] or not console.is_terminal
     columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()]
     columns += [TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn()]
-    with Progress(*columns, console=console, disable=hidden) as progress:
+    with Progress(*columns, console=console, disable=console.quiet) as progress:
         bar = progress.add_task("reading data sets", total=total, completed=total - todo)
 
         def report(done: Done) -> None:

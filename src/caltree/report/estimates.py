@@ -67,8 +67,8 @@ def compare_aucs(before: Audited, after: Audited) -> tuple[Estimate, list[list[f
         ]
         if not parts:
             return None
-        aucs, deviations = zip(*parts, strict=True)
-        found.append((float(np.mean(aucs)), np.mean(deviations, axis=0)))
+        aucs, of_classes = zip(*parts, strict=True)
+        found.append((float(np.mean(aucs)), np.mean(of_classes, axis=0)))
     (first, of_first), (second, of_second) = found
     intervals = []
     for auc, deviations in found:
