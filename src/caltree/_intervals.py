@@ -61,9 +61,9 @@ _WINDOW, _FEWEST = 1 / 12, 50
 and the fewest."""
 _POOLED, _POOLED_OF_CURVES = 0.5, 0.1
 """The weight of all rows in the variance at a knot; less if the probability decides the error."""
-_CAUTION, _ROWS_OF_CAUTION, _RATE_OF_CAUTION = 0.15, 1_000, 0.25
+_CAUTION, _ROWS_OF_CAUTION = 0.15, 1_000
 """The stand-in is smoother than the truth, and deviations are not known exactly: with so many rows
-of balanced classes they are widened by this share, and by less with more rows."""
+they are widened by this share, and by half of it with four times as many."""
 _LEAST = 0.5
 """The share of the simulated variance that is left at least, whatever the second opinion says."""
 _LEAST_SEEN, _LEAST_HIDDEN = 0.5, 0.1
@@ -146,22 +146,16 @@ def learn_spread(calibrator: Any, X: Any, rows: TrainingRows, seed: int) -> Spre
     spread = measure_spread(simulated, _POOLED if has_attributes else _POOLED_OF_CURVES)
     variance = spread.deviations**2
     if has_attributes:
-        variance *= caution(rows) ** 2
+        variance *= caution(n_rows) ** 2
     if held_out is not None:
         excess = excess_variance(held_out, simulated)
         variance = np.maximum(variance + excess, _LEAST * variance) + open_variance(held_out)
     return replace(spread, deviations=np.sqrt(variance))
 
 
-def caution(rows: TrainingRows) -> float:
-    """Return the factor of simulated deviations, which falls with the number of rows.
-
-    Rows of unbalanced classes tell less: one event in twenty counts as a fifth of the rows.
-    """
-    n_rows = len(rows.labels)
-    shares = np.bincount(rows.labels, minlength=len(rows.classes)) / n_rows
-    balanced = n_rows * min(1.0, 2.0 * (1.0 - float(shares @ shares)))
-    return float(1.0 + _CAUTION * (_ROWS_OF_CAUTION / max(balanced, 1.0)) ** _RATE_OF_CAUTION)
+def caution(n_rows: int) -> float:
+    """Return the factor of simulated deviations, which falls with the number of rows."""
+    return 1.0 + _CAUTION * float(np.sqrt(_ROWS_OF_CAUTION / n_rows))
 
 
 def excess_variance(held_out: HeldOut, simulated: Simulated) -> float:
