@@ -265,6 +265,7 @@ def test_extreme_scores_give_probabilities(seed, values, shape, score_type):
     assert_survives(forest, X, scores)
 
 
+@pytest.mark.filterwarnings("ignore:all scores are 0 or 1:UserWarning")
 @settings(max_examples=20, deadline=None, derandomize=True)
 @given(
     seed=st.integers(0, 999),
