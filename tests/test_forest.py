@@ -395,6 +395,22 @@ def test_rows_in_several_jobs_are_predicted_alike(monkeypatch):
     assert np.array_equal(forest.predict_proba(X, scores), expected)
 
 
+@pytest.mark.parametrize(("n_columns", "n_rows"), [(1, 40_000), (1_000, 700)])
+def test_many_rows_are_predicted_as_few_are(n_columns, n_rows):
+    """Rows go down the trees in chunks; narrow tables have long ones, wide tables short ones."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(n_rows, n_columns))
+    X[::7, 0] = np.nan
+    scores = random.uniform(0.05, 0.95, n_rows)
+    y = random.random(n_rows) < np.where(X[:, 0] > 0, scores / 2, scores)
+    forest = CalibrationForest(3, random_state=0, do_no_harm=False)
+    forest.fit(X[:600], y[:600], scores[:600])
+    whole = forest.predict_proba(X, scores)
+    parts = [slice(begin, begin + 100) for begin in range(0, n_rows, 100)]
+    pieces = [forest.predict_proba(X[part], scores[part]) for part in parts]
+    np.testing.assert_array_equal(whole, np.concatenate(pieces))
+
+
 def test_random_state_decides():
     X, y, scores = make_rows(200)
 

@@ -9,11 +9,13 @@
 #include <limits>
 #include <numeric>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "data/columns.hpp"
 #include "data/stop.hpp"
 #include "kernels/kernels.hpp"
+#include "kernels/simd.hpp"
 #include "tree/structure.hpp"
 #include "tree/ways.hpp"
 
@@ -165,10 +167,11 @@ class Predictor {
         const std::size_t width = rows.table.n_columns + trees_.shape.n_scores;
         std::fill_n(probabilities, n_rows * m, 0.0);
         BlockOdds odds(trees_.shape.n_states);
-        std::vector<double> values(std::min(chunk_rows, n_rows + Ways::lanes) * width, 0.0);
+        const std::size_t size = chunk_rows(width);
+        std::vector<double> values(std::min(size, n_rows + Ways::lanes) * width, 0.0);
         StopCheck stop_check;
-        for (std::size_t chunk = 0; chunk < n_rows; chunk += chunk_rows) {
-            const std::size_t end = std::min(n_rows, chunk + chunk_rows);
+        for (std::size_t chunk = 0; chunk < n_rows; chunk += size) {
+            const std::size_t end = std::min(n_rows, chunk + size);
             copy_rows(rows, chunk, end - chunk, width, values.data());
             for (std::size_t tree = 0; tree < ways_.n_trees(); ++tree) {
                 stop_check.count(end - chunk);
@@ -182,8 +185,14 @@ class Predictor {
     }
 
   private:
-    // A tree stays in the cache while so many rows go down in it.
-    static constexpr std::size_t chunk_rows = 4 * block_rows;
+    // A tree stays in the cache while a chunk of rows goes down in it. The more rows, the seldomer
+    // the trees are fetched from memory; but the rows have to be fetched for every tree.
+    static constexpr std::size_t chunk_bytes = std::size_t{3} << 19;
+    static std::size_t chunk_rows(std::size_t width) {
+        const std::size_t fitting =
+            chunk_bytes / (std::max<std::size_t>(width, 1) * sizeof(double));
+        return std::clamp<std::size_t>(fitting / block_rows, 1, 64) * block_rows;
+    }
 
     // Some rows, the values of each side by side.
     struct Block {
@@ -197,26 +206,33 @@ class Predictor {
         const std::size_t m = trees_.shape.n_classes();
         const std::size_t size = trees_.shape.n_states * trees_.shape.width;
         std::array<std::int32_t, block_rows> at;
+        std::array<std::uint32_t, block_rows> row;
         ways_.leaves(tree, block.values, block.width, block.count, at.data());
-        for (std::size_t i = 0; i < block.count; ++i) {
-            at[i] = counting_[static_cast<std::size_t>(at[i])];
+        std::size_t count = 0;
+        // The rows for which a node counts stand together, so that no step is taken in vain.
+        const auto keep = [&](std::int32_t node, std::uint32_t of_row) {
+            at[count] = node;
+            row[count] = of_row;
+            const auto known = static_cast<std::size_t>(std::max(node, 0));
+            prefetch(trees_.parameters.data() + known * size);
+            prefetch(trees_.weight.data() + known);
+            count += node >= 0 ? 1 : 0;
+        };
+        for (std::uint32_t i = 0; i < block.count; ++i) {
+            keep(counting_[static_cast<std::size_t>(at[i])], i);
         }
-        for (;;) {
-            std::size_t last = block.count;
-            while (last > 0 && at[last - 1] < 0) --last;
-            if (last == 0) break;
-            for (std::size_t i = 0; i < last; ++i) {
-                if (at[i] < 0) continue;
-                const double* beta =
-                    trees_.parameters.data() + static_cast<std::size_t>(at[i]) * size;
-                log_odds_of(beta, trees_.shape, rows, block.begin + i, odds.F.data() + i);
+        while (count > 0) {
+            for (std::size_t k = 0; k < count; ++k) {
+                const auto node = static_cast<std::size_t>(at[k]);
+                log_odds_of(trees_.parameters.data() + node * size, trees_.shape, rows,
+                            block.begin + row[k], odds.F.data() + k);
             }
-            odds.evaluate(last);
-            for (std::size_t i = 0; i < last; ++i) {
-                if (at[i] < 0) continue;
-                const auto node = static_cast<std::size_t>(at[i]);
-                odds.add(i, trees_.weight[node], result + i * m);
-                at[i] = above_[node];
+            odds.evaluate(count);
+            const std::size_t n_said = std::exchange(count, 0);
+            for (std::size_t k = 0; k < n_said; ++k) {
+                const auto node = static_cast<std::size_t>(at[k]);
+                odds.add(k, trees_.weight[node], result + row[k] * m);
+                keep(above_[node], row[k]);
             }
         }
     }
