@@ -191,7 +191,7 @@ class Predictor {
     static std::size_t chunk_rows(std::size_t width) {
         const std::size_t fitting =
             chunk_bytes / (std::max<std::size_t>(width, 1) * sizeof(double));
-        return std::clamp<std::size_t>(fitting / block_rows, 1, 64) * block_rows;
+        return std::clamp<std::size_t>(fitting / block_rows, 4, 64) * block_rows;
     }
 
     // Some rows, the values of each side by side.
