@@ -87,20 +87,18 @@ struct FittedTrees {
     ModelShape shape;
 };
 
-// What a logistic model says about a row: its log-odds, `block_rows` apart.
-inline void log_odds_of(const double* beta, const ModelShape& shape, const NewRows& rows,
-                        std::size_t row, double* F) {
+// One of the log-odds that a logistic model gives a row. With many classes, take one after the
+// other for all rows of a block: the scores of a class lie side by side, those of a row far apart.
+inline double log_odds_of(const double* beta, const ModelShape& shape, const NewRows& rows,
+                          std::size_t row, std::size_t state) {
     const std::size_t stride = rows.table.n_rows;
-    const double* scores = rows.scores + row;
+    const double* scores = rows.scores + row + (shape.sees_all() ? 0 : state * stride);
     const std::size_t step = shape.sees_all() ? stride : stride * shape.n_states;
-    const std::size_t shift = shape.sees_all() ? 0 : stride;
-    for (std::size_t j = 0; j < shape.n_states; ++j) {
-        const double* x = scores + j * shift;
-        double sum = *beta++;
-        for (std::size_t k = 0; k + 1 < shape.width; ++k) sum += *beta++ * x[k * step];
-        if (rows.offset != nullptr) sum += rows.offset[j * stride + row];
-        F[j * block_rows] = sum;
-    }
+    beta += state * shape.width;
+    double sum = beta[0];
+    for (std::size_t k = 0; k + 1 < shape.width; ++k) sum += beta[1 + k] * scores[k * step];
+    if (rows.offset != nullptr) sum += rows.offset[state * stride + row];
+    return sum;
 }
 
 // The log-odds of a block of rows, and their probabilities; columns are `block_rows` apart.
@@ -222,10 +220,13 @@ class Predictor {
             keep(counting_[static_cast<std::size_t>(at[i])], i);
         }
         while (count > 0) {
-            for (std::size_t k = 0; k < count; ++k) {
-                const auto node = static_cast<std::size_t>(at[k]);
-                log_odds_of(trees_.parameters.data() + node * size, trees_.shape, rows,
-                            block.begin + row[k], odds.F.data() + k);
+            for (std::size_t j = 0; j < trees_.shape.n_states; ++j) {
+                for (std::size_t k = 0; k < count; ++k) {
+                    const double* beta =
+                        trees_.parameters.data() + static_cast<std::size_t>(at[k]) * size;
+                    odds.F[j * block_rows + k] =
+                        log_odds_of(beta, trees_.shape, rows, block.begin + row[k], j);
+                }
             }
             odds.evaluate(count);
             const std::size_t n_said = std::exchange(count, 0);

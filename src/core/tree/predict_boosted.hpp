@@ -49,9 +49,11 @@ class BoostedPredictor {
             stop_check.count(block_rows * (1 + ways_.n_trees()));
             const std::size_t count = std::min(block_rows, n_rows - begin);
             double* result = probabilities + begin * m;
-            for (std::size_t i = 0; i < count; ++i) {
-                log_odds_of(trees_.parameters.data(), trees_.shape, rows, begin + i,
-                            odds.F.data() + i);
+            for (std::size_t j = 0; j < trees_.shape.n_states; ++j) {
+                for (std::size_t i = 0; i < count; ++i) {
+                    odds.F[j * block_rows + i] =
+                        log_odds_of(trees_.parameters.data(), trees_.shape, rows, begin + i, j);
+                }
             }
             if (trees_.curve_weight > 0.0) add(odds, count, trees_.curve_weight, result);
             if (!(trees_.boosted_weight > 0.0)) continue;
