@@ -224,7 +224,7 @@ def _fit_to_kernel(
     for belongs in _problems(labels, n_classes):
         weight, intercept = np.zeros(len(labels)), 1.0 if belongs.all() else -1.0
         if belongs.any() and not belongs.all():
-            machine = SVC(C=C, kernel="precomputed").fit(kernel, belongs)
+            machine = SVC(C=C, kernel="precomputed", cache_size=_CACHE).fit(kernel, belongs)
             weight[machine.support_] = machine.dual_coef_[0]
             intercept = float(machine.intercept_[0])
         weights.append(weight)
