@@ -63,7 +63,7 @@ _WINDOW, _FEWEST = 1 / 12, 50
 and the fewest."""
 _POOLED, _POOLED_OF_CURVES = 0.5, 0.1
 """The weight of all rows in the variance at a knot; less if the probability decides the error."""
-_CAUTION, _ROWS_OF_CAUTION = 0.15, 1_000
+_CAUTION, _ROWS_OF_CAUTION = 0.25, 1_000
 """The stand-in is smoother than the truth, and deviations are not known exactly: with so many rows
 they are widened by this share, and by half of it with four times as many."""
 _LEAST = 0.5
@@ -71,7 +71,7 @@ _LEAST = 0.5
 _LEAST_SEEN, _LEAST_HIDDEN = 0.5, 0.1
 """The share of the variance that the second opinion is thought to see at least: where it sees an
 excess, and where it is asked what it may have missed."""
-_HIDDEN = 0.3
+_HIDDEN = 0.5
 """An excess of so many standard errors may have stayed unseen."""
 _OPEN, _OPEN_OF_CURVES = 0.5, 0.15
 """The share of the variance that rows leave open near a probability and that is added; less of a

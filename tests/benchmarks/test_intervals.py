@@ -47,5 +47,16 @@ def test_a_line_says_whether_the_bar_is_met(capsys, monkeypatch):
     )
     intervals.main()
     lines = capsys.readouterr().out.splitlines()
-    assert lines[2].split()[:7] == ["rare", "strong", "7", "tree", "95.0", "95.0", "met"]
-    assert lines[-1] == "The bar is met in 2 of 2."
+    assert lines[2].split()[:7] == ["rare", "strong", "7", "tree", "95.0", "95.0", "within"]
+    assert lines[-1].startswith("tree, 7 rows: 95.0 % on average, from 95.0 to 95.0;")
+    assert lines[-1].endswith("met. Within 92 to 98 % by themselves: 2 of 2.")
+
+
+def test_the_bar_is_of_the_average_and_of_every_tenth():
+    def say(*cells):
+        return intervals.summary("tree", 1_000, np.array(cells))
+
+    assert "average, from 90.0 to 99.0; lowest tenth 85.0 %: met." in say((0.9, 0.85), (0.99, 0.9))
+    assert "by themselves: 0 of 2." in say((0.9, 0.85), (0.99, 0.9))
+    assert "MISSED" in say((0.95, 0.84), (0.95, 0.9))
+    assert "MISSED" in say((0.99, 0.9), (0.98, 0.9))
