@@ -1,8 +1,7 @@
 """How wide intervals of probabilities must be: learned from labels whose probabilities are known.
 
-A forest of all rows stands in for the truth, or isotonic regression if the calibrator sees the
-scores alone. Labels are drawn from its probabilities, the calibrator is fitted to them, and what it
-says is compared with what they were drawn from. Errors of
+A forest of all rows stands in for the truth. Labels are drawn from its probabilities, the
+calibrator is fitted to them, and what it says is compared with what they were drawn from. Errors of
 chance and of what the calibrator cannot express or does not find are both in the difference. How
 much they grow where regions are small is learned, too.
 
@@ -15,6 +14,10 @@ and so is what chance may hide from them.
 At last, held-out rows are compared with what is said about them, by probability. An error that
 they show there, for example at the highest probabilities, is added to the variance, and so is half
 of what few rows leave open.
+
+A calibrator that sees the scores alone is a curve, which itself stands in for the truth: the
+difference is chance. There is no second opinion. What the curve cannot express shows in its own
+training rows, by probability.
 """
 
 from __future__ import annotations
@@ -37,7 +40,6 @@ from ._inputs.parameters import is_whole
 from ._inputs.training_rows import TrainingRows
 from ._model_base import AttributeCalibrator
 from .forest import CalibrationForest
-from .scaling import IsotonicScaling
 
 _MOST_FITS, _ENOUGH_ROWS = 6, 20_000
 """Labels are drawn so often that there are enough rows, but not more often than this."""
@@ -61,7 +63,7 @@ _WINDOW, _FEWEST = 1 / 12, 50
 and the fewest."""
 _POOLED, _POOLED_OF_CURVES = 0.5, 0.1
 """The weight of all rows in the variance at a knot; less if the probability decides the error."""
-_CAUTION, _ROWS_OF_CAUTION = 0.15, 1_000
+_CAUTION, _ROWS_OF_CAUTION = 0.25, 1_000
 """The stand-in is smoother than the truth, and deviations are not known exactly: with so many rows
 they are widened by this share, and by half of it with four times as many."""
 _LEAST = 0.5
@@ -69,11 +71,14 @@ _LEAST = 0.5
 _LEAST_SEEN, _LEAST_HIDDEN = 0.5, 0.1
 """The share of the variance that the second opinion is thought to see at least: where it sees an
 excess, and where it is asked what it may have missed."""
-_HIDDEN = 0.3
+_HIDDEN = 0.5
 """An excess of so many standard errors may have stayed unseen."""
-_OPEN, _LEAST_INFORMATION, _MOST_OPEN = 0.5, 0.5, 4.0
-"""The share of the variance that held-out rows leave open near a probability and that is added; the
-information (the sum of p (1 - p)) that is assumed at least; and the most that is added."""
+_OPEN, _OPEN_OF_CURVES = 0.5, 0.15
+"""The share of the variance that rows leave open near a probability and that is added; less of a
+curve, which few numbers decide."""
+_LEAST_INFORMATION, _MOST_OPEN = 0.5, 4.0
+"""The information (the sum of p (1 - p)) that is assumed at least near a probability, and the most
+variance that is added there."""
 _SMALLEST_DISTANCE = 1e-3
 """Of log-odds; smaller ones count as this one where it is asked how distances depend on rows."""
 _TINY = 1e-12
@@ -87,8 +92,8 @@ class Simulated:
     truth: Floats
     rows: Floats
     """The training rows that each row's probabilities rest on."""
-    second_opinion: Floats | None
-    """That of the same rows; None if the calibrator knows no attributes."""
+    second_opinion: Floats
+    """That of the same rows; empty if the calibrator knows no attributes."""
 
 
 @dataclass(frozen=True)
@@ -97,8 +102,8 @@ class HeldOut:
 
     predicted: Floats
     happened: Floats
-    second_opinion: Floats | None
-    """That of the same rows; None if the calibrator knows no attributes."""
+    second_opinion: Floats
+    """That of the same rows."""
 
 
 @dataclass(frozen=True)
@@ -141,15 +146,17 @@ def learn_spread(calibrator: Any, X: Any, rows: TrainingRows, seed: int) -> Spre
     refits = _Refits(calibrator, X, rows, seed)
     with _silently():
         simulated = refits.simulate()
-        held_out = refits.hold_out()
-    has_attributes = simulated.second_opinion is not None
-    spread = measure_spread(simulated, _POOLED if has_attributes else _POOLED_OF_CURVES)
-    variance = spread.deviations**2
-    if has_attributes:
-        variance *= caution(n_rows) ** 2
+        held_out = refits.hold_out() if refits.has_attributes else None
+    if not refits.has_attributes:
+        spread = measure_spread(simulated, _POOLED_OF_CURVES)
+        open_ = open_variance(refits.curve, refits.happened, _OPEN_OF_CURVES)
+        return replace(spread, deviations=np.sqrt(spread.deviations**2 + open_))
+    spread = measure_spread(simulated, _POOLED)
+    variance = (caution(n_rows) * spread.deviations) ** 2
     if held_out is not None:
-        excess = excess_variance(held_out, simulated)
-        variance = np.maximum(variance + excess, _LEAST * variance) + open_variance(held_out)
+        variance = np.maximum(
+            variance + excess_variance(held_out, simulated), _LEAST * variance
+        ) + open_variance(held_out.predicted, held_out.happened, _OPEN)
     return replace(spread, deviations=np.sqrt(variance))
 
 
@@ -163,10 +170,7 @@ def excess_variance(held_out: HeldOut, simulated: Simulated) -> float:
 
     What the second opinion sees of it is shrunk as chance demands, and what chance may hide from
     it is added. Both are divided by the share of the variance that it sees in the simulation.
-    Without a second opinion there is none.
     """
-    if held_out.second_opinion is None or simulated.second_opinion is None:
-        return 0.0
     seen = Seen.of(held_out.happened, held_out.predicted, held_out.second_opinion)
     foreseen = Seen.of(simulated.truth, simulated.predicted, simulated.second_opinion)
     known = Seen.of(simulated.truth, simulated.predicted, simulated.truth)
@@ -176,20 +180,20 @@ def excess_variance(held_out: HeldOut, simulated: Simulated) -> float:
     return shrunk / max(share, _LEAST_SEEN) + _HIDDEN * seen.standard_error / share
 
 
-def open_variance(held_out: HeldOut) -> Floats:
-    """Return the variance of true log-odds that held-out rows show or leave open, at each knot.
+def open_variance(predicted: Floats, happened: Floats, share: float) -> Floats:
+    """Return the variance of true log-odds that rows show or leave open, at each knot.
 
     The rows near a knot estimate by how much its log-odds are off. The squared estimate, less its
-    variance, is shown; a share of the variance is left open.
+    variance, is shown; a share of the variance is added, since it is left open.
     """
-    predicted, happened = (_told(part) for part in (held_out.predicted, held_out.happened))
+    predicted, happened = _told(predicted), _told(happened)
     nearest = np.searchsorted((KNOTS[1:] + KNOTS[:-1]) / 2, predicted.ravel())
     information = (predicted * (1.0 - predicted)).ravel()
     weights = np.bincount(nearest, information, minlength=len(KNOTS))
     surprise = np.bincount(nearest, (happened - predicted).ravel(), minlength=len(KNOTS))
     variance = 1.0 / np.maximum(weights, _LEAST_INFORMATION)
     shown = np.maximum((surprise * variance) ** 2 - variance, 0.0)
-    return np.asarray(np.minimum(shown + _OPEN * variance, _MOST_OPEN))
+    return np.asarray(np.minimum(shown + share * variance, _MOST_OPEN))
 
 
 def measure_spread(simulated: Simulated, pooled: float) -> Spread:
@@ -244,7 +248,7 @@ class _Refits:
     @cached_property
     def _table(self) -> Any:
         """The attributes of the rows that are used; scores, for a calibrator that sees no other."""
-        if not self._has_attributes:
+        if not self.has_attributes:
             return self.rows.scores
         keep = self.rows.keep
         return self.X if keep is None else take_rows(self.X, np.flatnonzero(keep))
@@ -256,7 +260,7 @@ class _Refits:
         return np.column_stack([encoded, self.rows.scores])
 
     @property
-    def _has_attributes(self) -> bool:
+    def has_attributes(self) -> bool:
         return isinstance(self.calibrator, AttributeCalibrator)
 
     @property
@@ -274,7 +278,7 @@ class _Refits:
         """
         truth, random = self._stand_in(), np.random.default_rng(self.seed)
         most, enough = _MOST_FITS, _ENOUGH_ROWS
-        if not self._has_attributes:
+        if not self.has_attributes:
             most, enough = _MOST_CURVES, _ENOUGH_ROWS_OF_CURVES
         n_fits = min(most, max(1, enough // self._n_rows))
         found, opinions = [], []
@@ -288,11 +292,11 @@ class _Refits:
             said = np.asarray(replica.predict_proba(*given))
             rests_on = replica.effective_rows(*given)
             found.append((said, truth[others], np.broadcast_to(rests_on, len(others))))
-            if self._has_attributes:
+            if self.has_attributes:
                 trees = self._second_opinion(drawn, labels, _N_TREES // 3)
                 opinions.append(np.asarray(trees.predict(self._matrix[others])))
         predicted, true, rows = (np.concatenate(part) for part in zip(*found, strict=True))
-        return Simulated(predicted, true, rows, np.concatenate(opinions) if opinions else None)
+        return Simulated(predicted, true, rows, np.concatenate(opinions or [np.empty(0)]))
 
     def hold_out(self) -> HeldOut | None:
         """Return what replicas say about rows of other folds; None if each fold lacks a class."""
@@ -308,20 +312,28 @@ class _Refits:
             tested.append(test)
         if not said:
             return None
-        rows, other = np.concatenate(tested), None
-        if self._has_attributes:
-            trees = self._second_opinion(np.arange(self._n_rows), labels, _N_TREES)
-            other = trees.oob_prediction_.reshape(self._n_rows, -1)[rows]
-        return HeldOut(np.concatenate(said), np.eye(self._n_classes)[labels[rows]], other)
+        rows = np.concatenate(tested)
+        trees = self._second_opinion(np.arange(self._n_rows), labels, _N_TREES)
+        other = trees.oob_prediction_.reshape(self._n_rows, -1)[rows]
+        return HeldOut(np.concatenate(said), self.happened[rows], other)
+
+    @property
+    def happened(self) -> Floats:
+        """1 for the class of each row, 0 for the others."""
+        return np.eye(self._n_classes)[self.rows.labels]
+
+    @cached_property
+    def curve(self) -> Floats:
+        """The probabilities of all rows by a calibrator that sees the scores alone."""
+        replica = self._fit(np.arange(self._n_rows), self.rows.labels)
+        said = np.clip(replica.predict_proba(None, self.rows.scores), _RAREST, 1.0 - _RAREST)
+        return np.asarray(said / said.sum(axis=1, keepdims=True))
 
     def _stand_in(self) -> Floats:
         """Return the probabilities that stand in for the true ones."""
         rows = self.rows
-        if not self._has_attributes:
-            curve = IsotonicScaling(score_type=rows.score_type)
-            curve.fit(None, rows.labels, rows.scores, rows.weights)
-            steps = np.clip(curve.predict_proba(None, rows.scores), _RAREST, 1.0 - _RAREST)
-            return np.asarray(steps / steps.sum(axis=1, keepdims=True))
+        if not self.has_attributes:
+            return self.curve
         forest = CalibrationForest(
             _N_STAND_IN,
             do_no_harm=False,

@@ -47,5 +47,21 @@ def test_a_line_says_whether_the_bar_is_met(capsys, monkeypatch):
     )
     intervals.main()
     lines = capsys.readouterr().out.splitlines()
-    assert lines[2].split()[:7] == ["rare", "strong", "7", "tree", "95.0", "95.0", "met"]
-    assert lines[-1] == "The bar is met in 2 of 2."
+    assert lines[2].split()[:7] == ["rare", "strong", "7", "tree", "95.0", "95.0", "within"]
+    assert lines[-1].startswith("tree, 7 rows: 95.0 %, lowest tenth 95.0 %: met.")
+    assert lines[-1].endswith(
+        "Single constructions: 95.0 to 95.0 %, lowest tenth 95.0 %; 2 of 2 meet it."
+    )
+
+
+def test_the_bar_is_of_the_mean_of_all_constructions():
+    def say(*shares):
+        said = np.repeat([0.25, 0.75], 100)
+        cells = [(said, np.tile(np.arange(100), 2) < np.repeat(share, 100)) for share in shares]
+        return intervals.summary("tree", 1_000, cells)
+
+    found = say((80, 98), (94, 100))
+    assert "tree, 1,000 rows: 93.0 %, lowest tenth 87.0 %: met." in found
+    assert "89.0 to 97.0 %, lowest tenth 80.0 %; 1 of 2 meet it." in found
+    assert "MISSED" in say((80, 100), (86, 100))
+    assert "MISSED" in say((99, 99), (98, 98))
