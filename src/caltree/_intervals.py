@@ -76,6 +76,8 @@ _HIDDEN = 0.5
 _OPEN, _OPEN_OF_CURVES = 0.5, 0.15
 """The share of the variance that rows leave open near a probability and that is added; less of a
 curve, which few numbers decide."""
+_MISFIT = 0.5
+"""The share of the variance that all rows show of a curve and that is added at each probability."""
 _LEAST_INFORMATION, _MOST_OPEN = 0.5, 4.0
 """The information (the sum of p (1 - p)) that is assumed at least near a probability, and the most
 variance that is added there."""
@@ -149,7 +151,7 @@ def learn_spread(calibrator: Any, X: Any, rows: TrainingRows, seed: int) -> Spre
         held_out = refits.hold_out() if refits.has_attributes else None
     if not refits.has_attributes:
         spread = measure_spread(simulated, _POOLED_OF_CURVES)
-        open_ = open_variance(refits.curve, refits.happened, _OPEN_OF_CURVES)
+        open_ = open_variance(refits.curve, refits.happened, _OPEN_OF_CURVES, _MISFIT)
         return replace(spread, deviations=np.sqrt(spread.deviations**2 + open_))
     spread = measure_spread(simulated, _POOLED)
     variance = (caution(n_rows) * spread.deviations) ** 2
@@ -180,11 +182,12 @@ def excess_variance(held_out: HeldOut, simulated: Simulated) -> float:
     return shrunk / max(share, _LEAST_SEEN) + _HIDDEN * seen.standard_error / share
 
 
-def open_variance(predicted: Floats, happened: Floats, share: float) -> Floats:
+def open_variance(predicted: Floats, happened: Floats, share: float, pooled: float = 0.0) -> Floats:
     """Return the variance of true log-odds that rows show or leave open, at each knot.
 
     The rows near a knot estimate by how much its log-odds are off. The squared estimate, less its
-    variance, is shown; a share of the variance is added, since it is left open.
+    variance, is shown; a share of the variance is added, since it is left open. What all knots show
+    together is added everywhere, times `pooled`.
     """
     predicted, happened = _told(predicted), _told(happened)
     nearest = np.searchsorted((KNOTS[1:] + KNOTS[:-1]) / 2, predicted.ravel())
@@ -192,7 +195,9 @@ def open_variance(predicted: Floats, happened: Floats, share: float) -> Floats:
     weights = np.bincount(nearest, information, minlength=len(KNOTS))
     surprise = np.bincount(nearest, (happened - predicted).ravel(), minlength=len(KNOTS))
     variance = 1.0 / np.maximum(weights, _LEAST_INFORMATION)
-    shown = np.maximum((surprise * variance) ** 2 - variance, 0.0)
+    squares = (surprise * variance) ** 2
+    shown = np.maximum(squares - variance, 0.0)
+    shown += pooled * max(0.0, float(np.average(squares - variance, weights=weights)))
     return np.asarray(np.minimum(shown + share * variance, _MOST_OPEN))
 
 
