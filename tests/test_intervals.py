@@ -25,12 +25,12 @@ from caltree import (
     TemperatureScaling,
 )
 from caltree._fitted.spread import KNOTS, Spread
-from caltree._intervals import (
+from caltree._intervals import draw_labels
+from caltree._training.spreads import (
     HeldOut,
     Seen,
     Simulated,
     caution,
-    draw_labels,
     excess_variance,
     measure_spread,
     open_variance,
