@@ -25,12 +25,12 @@ from caltree import (
     TemperatureScaling,
 )
 from caltree._fitted.spread import KNOTS, Spread
-from caltree._intervals import (
+from caltree._intervals import draw_labels
+from caltree._training.spreads import (
     HeldOut,
     Seen,
     Simulated,
     caution,
-    draw_labels,
     excess_variance,
     measure_spread,
     open_variance,
@@ -185,6 +185,17 @@ def test_intervals_of_a_curve_that_fits_are_little_wider_than_chance(monkeypatch
         ratios.append(np.mean(logit(upper) - logit(lower)) / np.mean(2 * 1.96 * deviations))
     assert np.mean(held) > 0.93
     assert 1.0 < np.mean(ratios) < 2.2
+
+
+def test_what_all_probabilities_show_counts_everywhere():
+    predicted = np.repeat([[0.8, 0.2], [0.5, 0.5]], 100, axis=0)
+    event = np.r_[np.arange(100) < 36, np.arange(100) < 75]
+    happened = np.column_stack([~event, event]) * 1.0
+    alone = open_variance(predicted, happened, share=0.5)
+    pooled = open_variance(predicted, happened, share=0.5, pooled=0.5)
+    # Log-odds are off by 1 at both; the information is 16 and 25.
+    shown = (16 * (1 - 1 / 16) + 25 * (1 - 1 / 25)) / (16 + 25)
+    np.testing.assert_allclose(pooled - alone, 0.5 * shown)
 
 
 def test_intervals_of_a_curve_widen_where_it_does_not_fit():

@@ -1,0 +1,214 @@
+"""Deviations of true log-odds from predicted ones: from simulated rows and from real ones.
+
+Simulated rows, whose probabilities are known, give the deviation at each probability, and how it
+falls with the number of rows that a probability rests on.
+
+Reality may differ more, or less, from what a calibrator says than the simulation does, for example
+where both trust scores that are noisy. A second opinion that errs in other ways is asked on rows
+that it has not seen, in reality and in the simulation. What it sees in reality beyond what it sees
+in the simulation, as far as it is more than chance, is added to the variance, and so is what chance
+may hide from it.
+
+At last, real rows are compared with what is said about them, by probability. An error that they
+show there, for example at the highest probabilities, is added to the variance, and so is a share of
+what few rows leave open.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import logit, ndtri
+
+from .._fitted.spread import KNOTS, LARGEST_EXPONENT, SURE, Spread
+from .._inputs.arrays import Floats
+
+FEWEST = 50
+"""The fewest rows that a deviation is taken from."""
+_LEVEL = 0.95
+"""Deviations are chosen so that intervals of this confidence cover their share."""
+_WINDOW = 1 / 12
+"""The share of simulated rows, those of nearby probabilities, that a deviation is taken from."""
+_POOLED, _POOLED_OF_CURVES = 0.5, 0.1
+"""The weight of all rows in the variance at a knot; less if the probability decides the error."""
+_CAUTION, _ROWS_OF_CAUTION = 0.25, 1_000
+"""The stand-in is smoother than the truth, and deviations are not known exactly: with so many rows
+they are widened by this share, and by half of it with four times as many."""
+_LEAST = 0.5
+"""The share of the simulated variance that is left at least, whatever the second opinion says."""
+_LEAST_SEEN, _LEAST_HIDDEN = 0.5, 0.1
+"""The share of the variance that the second opinion is thought to see at least: where it sees an
+excess, and where it is asked what it may have missed."""
+_HIDDEN = 0.5
+"""An excess of so many standard errors may have stayed unseen."""
+_OPEN, _OPEN_OF_CURVES = 0.5, 0.15
+"""The share of the variance that rows leave open near a probability and that is added; less of a
+curve, which few numbers decide."""
+_MISFIT = 0.5
+"""The share of the variance that all rows show of a curve and that is added at each probability."""
+_LEAST_INFORMATION, _MOST_OPEN = 0.5, 4.0
+"""The information (the sum of p (1 - p)) that is assumed at least near a probability, and the most
+variance that is added there."""
+_SMALLEST_DISTANCE = 1e-3
+"""Of log-odds; smaller ones count as this one where it is asked how distances depend on rows."""
+_TINY = 1e-12
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """What replicas of a calibrator say about rows whose probabilities are known."""
+
+    predicted: Floats
+    truth: Floats
+    rows: Floats
+    """The training rows that each row's probabilities rest on."""
+    second_opinion: Floats
+    """That of the same rows; empty if the calibrator knows no attributes."""
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """What replicas of a calibrator say about rows that they have not seen, and what happened."""
+
+    predicted: Floats
+    happened: Floats
+    second_opinion: Floats
+    """That of the same rows."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a second opinion sees of the errors of a calibrator, row by row."""
+
+    products: Floats
+    """(y - q) (r - q), where y is what happened or is true, q what the calibrator says and r the
+    second opinion. Their mean is that of the squared error of q, less what q and r have in common.
+    """
+    squares: Floats
+    """The squared error of q if its log-odds were off by 1."""
+
+    @classmethod
+    def of(cls, happened: Floats, said: Floats, other: Floats) -> Seen:
+        """Compare opinions on some rows."""
+        products = ((happened - said) * (other - said)).mean(axis=1)
+        return cls(products, ((said * (1.0 - said)) ** 2).mean(axis=1))
+
+    @property
+    def variance(self) -> float:
+        """The variance of true log-odds that is seen."""
+        return float(self.products.mean()) / self._unit
+
+    @property
+    def standard_error(self) -> float:
+        """The standard error of that variance."""
+        return float(self.products.std() / np.sqrt(len(self.products)) / self._unit)
+
+    @property
+    def _unit(self) -> float:
+        return max(float(self.squares.mean()), _TINY)
+
+
+def spread_of_curve(simulated: Simulated, curve: Floats, happened: Floats) -> Spread:
+    """Return the spread of a calibrator that sees the scores alone, from its training rows."""
+    spread = measure_spread(simulated, _POOLED_OF_CURVES)
+    open_ = open_variance(curve, happened, _OPEN_OF_CURVES, _MISFIT)
+    return replace(spread, deviations=np.sqrt(spread.deviations**2 + open_))
+
+
+def spread_of_regions(simulated: Simulated, held_out: HeldOut | None, n_rows: int) -> Spread:
+    """Return the spread of a calibrator that sees attributes and was fitted to `n_rows`."""
+    spread = measure_spread(simulated, _POOLED)
+    variance = (caution(n_rows) * spread.deviations) ** 2
+    if held_out is not None:
+        variance = np.maximum(variance + excess_variance(held_out, simulated), _LEAST * variance)
+        variance += open_variance(held_out.predicted, held_out.happened, _OPEN)
+    return replace(spread, deviations=np.sqrt(variance))
+
+
+def caution(n_rows: int) -> float:
+    """Return the factor of simulated deviations, which falls with the number of rows."""
+    return 1.0 + _CAUTION * float(np.sqrt(_ROWS_OF_CAUTION / n_rows))
+
+
+def excess_variance(held_out: HeldOut, simulated: Simulated) -> float:
+    """Return the variance of true log-odds in reality beyond that in the simulation.
+
+    What the second opinion sees of it is shrunk as chance demands, and what chance may hide from
+    it is added. Both are divided by the share of the variance that it sees in the simulation.
+    """
+    seen = Seen.of(held_out.happened, held_out.predicted, held_out.second_opinion)
+    foreseen = Seen.of(simulated.truth, simulated.predicted, simulated.second_opinion)
+    known = Seen.of(simulated.truth, simulated.predicted, simulated.truth)
+    share = float(np.clip(foreseen.variance / max(known.variance, _TINY), _LEAST_HIDDEN, 1.0))
+    excess = seen.variance - foreseen.variance
+    shrunk = excess * max(0.0, 1.0 - seen.standard_error**2 / max(excess**2, _TINY))
+    return shrunk / max(share, _LEAST_SEEN) + _HIDDEN * seen.standard_error / share
+
+
+def open_variance(predicted: Floats, happened: Floats, share: float, pooled: float = 0.0) -> Floats:
+    """Return the variance of true log-odds that rows show or leave open, at each knot.
+
+    The rows near a knot estimate by how much its log-odds are off. The squared estimate, less its
+    variance, is shown; a share of the variance is added, since it is left open. What all knots show
+    together is added everywhere, times `pooled`.
+    """
+    predicted, happened = _told(predicted), _told(happened)
+    nearest = np.searchsorted((KNOTS[1:] + KNOTS[:-1]) / 2, predicted.ravel())
+    information = (predicted * (1.0 - predicted)).ravel()
+    weights = np.bincount(nearest, information, minlength=len(KNOTS))
+    surprise = np.bincount(nearest, (happened - predicted).ravel(), minlength=len(KNOTS))
+    variance = 1.0 / np.maximum(weights, _LEAST_INFORMATION)
+    squares = (surprise * variance) ** 2
+    shown = np.maximum(squares - variance, 0.0)
+    shown += pooled * max(0.0, float(np.average(squares - variance, weights=weights)))
+    return np.asarray(np.minimum(shown + share * variance, _MOST_OPEN))
+
+
+def measure_spread(simulated: Simulated, pooled: float) -> Spread:
+    """Return deviations of true log-odds that cover their share of simulated rows.
+
+    They are those of probabilities that rest on a typical number of rows. How they depend on that
+    number is a power, found by regressing the logarithm of distances.
+    """
+    predicted = _told(simulated.predicted)
+    log_odds = _log_odds(predicted)
+    distances = np.abs(_log_odds(_told(simulated.truth)) - log_odds)
+    logarithms = np.log(simulated.rows)
+    typical, exponent = float(np.exp(logarithms.mean())), 0.0
+    if np.ptp(logarithms) > 0.0:
+        regressors = np.column_stack(
+            [
+                np.ones(predicted.size),
+                np.repeat(logarithms, predicted.shape[1]),
+                np.abs(log_odds).ravel(),
+            ]
+        )
+        aims = np.log(np.maximum(distances, _SMALLEST_DISTANCE)).ravel()
+        slope = float(np.linalg.lstsq(regressors, aims, rcond=None)[0][1])
+        exponent = float(np.clip(-slope, 0.0, LARGEST_EXPONENT))
+    spread = Spread(np.ones(len(KNOTS)), exponent, typical)
+    relative = distances / spread.widening(simulated.rows)[:, np.newaxis]
+    return replace(spread, deviations=_deviations_at_knots(predicted, relative, pooled))
+
+
+def _deviations_at_knots(predicted: Floats, distances: Floats, pooled: float) -> Floats:
+    """Return the deviation of true log-odds at each knot, from the quantile of their distances."""
+    order = np.argsort(predicted, axis=None, kind="stable")
+    sorted_probabilities, sorted_distances = predicted.ravel()[order], distances.ravel()[order]
+    n_window = min(len(order), max(FEWEST, int(_WINDOW * len(order))))
+    middles = np.searchsorted(sorted_probabilities, KNOTS)
+    begins = np.clip(middles - n_window // 2, 0, len(order) - n_window)
+    local = np.array([np.quantile(sorted_distances[b : b + n_window], _LEVEL) for b in begins])
+    overall = np.quantile(sorted_distances, _LEVEL)
+    variance = pooled * overall**2 + (1.0 - pooled) * local**2
+    return np.asarray(np.sqrt(variance) / ndtri((1.0 + _LEVEL) / 2))
+
+
+def _told(probabilities: Floats) -> Floats:
+    """The columns that tell all: of two classes the second, of more all of them."""
+    return probabilities[:, 1:] if probabilities.shape[1] == 2 else probabilities
+
+
+def _log_odds(probabilities: Floats) -> Floats:
+    return np.asarray(logit(np.clip(probabilities, SURE, 1.0 - SURE)))
