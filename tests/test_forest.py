@@ -163,7 +163,9 @@ def test_a_tree_and_a_forest_describe_their_choice_in_the_same_form():
             assert weights[0] == selection.uncalibrated_weight
             title, first, *_, last = selection.to_text().splitlines()
             measure = {"rmse": "RMSE", "log_loss": "log loss"}[scoring]
-            assert title == f"Held-out {measure}, and weight (chosen: local):"
+            assert (
+                title == f"Held-out {measure}, and weight (chosen: local, a model for each region):"
+            )
             assert first.startswith("    uncalibrated ") and last.startswith("    average ")
         # What is known before anything is fitted costs the same, but for rows never out of bag.
         assert tree.candidates[0].loss == pytest.approx(forest.candidates[0].loss, rel=0.05)

@@ -397,6 +397,11 @@ def test_intervals_must_be_fitted_first_and_are_forgotten_by_fit():
     platt = PlattScaling().fit(None, y, scores)
     with pytest.raises(ValueError, match="call fit_intervals with the training rows first"):
         platt.predict_interval(None, scores)
+    with pytest.raises(TypeError, match="scores is missing: a calibrator is fitted to the scores"):
+        platt.fit_intervals(None, y)
+    platt.fit_intervals(None, y, scores)
+    with pytest.raises(TypeError, match="scores is missing: give the scores of the classifier"):
+        platt.predict_interval(None)
     platt.fit_intervals(None, y, scores).fit(None, y, scores)
     assert platt.spread_ is None
 

@@ -98,7 +98,7 @@ def test_the_text_says_what_was_chosen():
     X, y, scores = make_rows(400)
     tree = CalibrationTree().fit(X, y, scores)
     lines = tree.to_text().splitlines()
-    assert lines[0] == "Held-out RMSE, and weight (chosen: local):"
+    assert lines[0] == "Held-out RMSE, and weight (chosen: local, a model for each region):"
     candidates = tree.selection_.candidates
     table, average = lines[1 : 1 + len(candidates)], lines[1 + len(candidates)]
     for line, candidate in zip(table, candidates, strict=True):
@@ -109,7 +109,7 @@ def test_the_text_says_what_was_chosen():
     assert lines[2 + len(candidates)] == "p: probability of 1, s: its score"
     by_log_loss = CalibrationTree(scoring="log_loss").fit(X, y, scores)
     title, first = by_log_loss.to_text().splitlines()[:2]
-    assert title == "Held-out log loss, and weight (chosen: local):"
+    assert title == "Held-out log loss, and weight (chosen: local, a model for each region):"
     assert first.startswith("    uncalibrated ")
     assert fixed_tree().fit(X, y, scores).to_text().startswith("p: probability of 1")
 

@@ -117,7 +117,7 @@ class Calibrator(WithIntervals, StoredEstimator):
         return to_sql(self, dialect, scores, attributes)
 
     def to_onnx(
-        self, *, dtype: Literal["float32", "float64"] = "float32", missing_text: str = ""
+        self, *, dtype: Literal["float32", "float64"] = "float64", missing_text: str = ""
     ) -> ModelProto:
         """The fitted calibrator as an ONNX model, e.g. for onnxruntime.
 
@@ -125,8 +125,10 @@ class Calibrator(WithIntervals, StoredEstimator):
 
         Parameters
         ----------
-        dtype : {"float32", "float64"}, default="float32"
+        dtype : {"float32", "float64"}, default="float64"
             The precision of inputs and outputs. All numbers inside the model have double precision.
+            With float32, scores above 0.99999997 become 1, which can change their probabilities a
+            lot.
         missing_text : str, default=""
             The text that stands for a missing string, because ONNX has no missing strings.
 
@@ -148,10 +150,10 @@ class Calibrator(WithIntervals, StoredEstimator):
         >>> y = [0, 1, 0, 1, 1, 1] * 10
         >>> tree = CalibrationTree().fit(X, y, scores=[0.5] * 60)
         >>> session = InferenceSession(tree.to_onnx().SerializeToString())
-        >>> new = {"X": np.float32([[0], [1]]), "scores": np.float32([[0.5], [0.5]])}
+        >>> new = {"X": np.array([[0.0], [1.0]]), "scores": np.array([[0.5], [0.5]])}
         >>> session.run(["probabilities"], new)[0].round(2)
         array([[0.66, 0.34],
-               [0.02, 0.98]], dtype=float32)
+               [0.02, 0.98]])
         """
         # Imported here: importing caltree shall not take its time.
         from .export.onnx import to_onnx

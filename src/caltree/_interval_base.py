@@ -26,7 +26,13 @@ class WithIntervals:
     spread_: Spread | None
 
     def fit_intervals(
-        self, X: Any, y: Any, scores: Any, sample_weight: Any = None, *, random_state: Any = 0
+        self,
+        X: Any,
+        y: Any,
+        scores: Any = None,
+        sample_weight: Any = None,
+        *,
+        random_state: Any = 0,
     ) -> Self:
         """Learn from the training rows how wide the intervals of `predict_interval` must be.
 
@@ -70,7 +76,7 @@ class WithIntervals:
     def predict_interval(
         self,
         X: Any,
-        scores: Any,
+        scores: Any = None,
         confidence: float = 0.95,
         *,
         on_bad_rows: Literal["error", "nan"] = "error",

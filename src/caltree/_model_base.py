@@ -386,7 +386,7 @@ class TreeCalibrator(TreeEstimator, AttributeCalibrator):
         >>> y = [0, 1, 0, 1, 1, 1] * 10
         >>> tree = CalibrationTree().fit(X, y, scores=[0.5] * 60)
         >>> print(tree.to_text())
-        Held-out RMSE, and weight (chosen: local):
+        Held-out RMSE, and weight (chosen: local, a model for each region):
             uncalibrated  0.5000  0.02
             global        0.4715
             2 regions     0.3355  0.98

@@ -352,7 +352,11 @@ class CalibratedClassifier(CalibratedClassifierBase):
             )
         text = f"{type(self).__name__!r} object has no attribute {name!r}"
         if not name.startswith("_") and hasattr(vars(self).get("calibrator_"), name):
-            text += f"; its calibrator has one: use calibrator_.{name}"
+            text += (
+                "; set intervals=True, and fit again"
+                if name == "fit_intervals"
+                else f"; its calibrator has one: use calibrator_.{name}"
+            )
         raise AttributeError(text)
 
     def save(self, path: Any) -> NoReturn:

@@ -36,10 +36,10 @@ from ._tree_base import TreeEstimator
 class LogisticModelTree(ClassifierMixin, PublishedMethod, TreeEstimator, StoredEstimator):
     """A classifier: a small tree with a logistic model over the attributes in each leaf.
 
-    It is the method that calibration trees are derived from [1]_: a C4.5 tree; in each node a
-    logistic model, which LogitBoost continues from its parent's, an attribute at a time; and CART's
-    pruning by classification errors. A `PublishedCalibrationTree` is grown in the same way, but its
-    node models look at the scores of another classifier.
+    Calibration trees are derived from this method [1]_. It grows a C4.5 tree and prunes it by
+    classification errors, as CART does. Each node has a logistic model, which LogitBoost continues
+    from the model of its parent, an attribute at a time. A `PublishedCalibrationTree` is grown in
+    the same way, but its node models look at the scores of another classifier.
 
     Parameters
     ----------

@@ -16,9 +16,9 @@ from ._published_base import PublishedMethod
 class PublishedCalibrationTree(PublishedMethod, TreeCalibrator):
     """The calibration tree as its authors published it, to the digit.
 
-    A C4.5 tree over the attributes; in each node a logistic model over the scores, fitted by
-    LogitBoost from its parent's; the number of iterations and the pruning strength are chosen by
-    cross-validated RMSE.
+    It is a C4.5 tree over the attributes. Each node has a logistic model over the scores, which
+    LogitBoost continues from the model of its parent. The number of iterations and the pruning
+    strength are chosen by cross-validated RMSE.
 
     Parameters
     ----------

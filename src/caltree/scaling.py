@@ -31,7 +31,7 @@ class PlattScaling(GlobalCalibrator):
 
     As in Platt (1999), the sigmoid is fitted by maximum likelihood to (N₊ + 1) / (N₊ + 2) for the
     N₊ rows of a class and to 1 / (N₋ + 2) for the N₋ others, not to 1 and 0. With more than two
-    classes there is a sigmoid for each, that class against the others, and the values of a row are
+    classes there is a sigmoid for each class against the others, and the values of a row are
     divided by their sum.
 
     Parameters
@@ -119,12 +119,12 @@ class PlattScaling(GlobalCalibrator):
 
 
 class IsotonicScaling(GlobalCalibrator):
-    """A rising function of the score, by isotonic regression (pair-adjacent violators).
+    """A rising function of the score, by isotonic regression (pool-adjacent-violators).
 
-    The function is the rising one with the lowest squared error. Between the scores of the
+    Of all rising functions it is the one with the lowest squared error. Between the scores of the
     training rows it is linear, beyond them constant. With more than two classes there is a
-    function for each, that class against the others, and the values of a row are divided by
-    their sum; where all of them are 0, each class gets the same probability.
+    function for each class against the others, and the values of a row are divided by their sum.
+    If all of them are 0, each class gets the same probability.
 
     Scores are not transformed, since only their order matters to the fit.
 

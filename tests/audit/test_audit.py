@@ -187,6 +187,12 @@ def test_infinite_shifts_are_null_in_json():
     assert [each["shift"] for each in plain["groups"]].count(None) == 1
 
 
+def test_tables_scroll_by_themselves_on_a_phone():
+    table, labels, scores, _ = make_rows(1500, shift=1.0)
+    page = audit(table, labels, scores).to_html()
+    assert page.count("<table>") == page.count('<div class="wide"><table>') >= 3
+
+
 def test_the_page_escapes_names():
     table, labels, scores, _ = make_rows(1500, shift=1.0)
     table["school"] = table["school"].replace("none", "<script>alert(1)</script>")

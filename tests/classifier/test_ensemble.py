@@ -154,6 +154,8 @@ def test_what_the_calibrator_has_is_found_there():
         model.to_text()
     with pytest.raises(AttributeError, match=r"'to_text'; its .* one: use calibrator_\.to_text$"):
         model.fit(X, Y).to_text()
+    with pytest.raises(AttributeError, match=r"'fit_intervals'; set intervals=True, and fit"):
+        model.fit_intervals(X, Y)
 
 
 def test_an_ensemble_has_no_single_calibrator():

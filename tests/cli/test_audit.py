@@ -43,6 +43,12 @@ def test_json_and_a_page(run, table, tmp_path):
             "--by names country, which is not an attribute; these are channel",
         ),
         (["--by", "Channel"], 1, "not an attribute (did you mean channel?); these are channel"),
+        (
+            ["--by", "zip", "--exclude", "zip"],
+            1,
+            "--by names zip, which --exclude leaves out; the groups of an audit are those of "
+            "attributes: take zip out of --exclude",
+        ),
         (["--pairs", "--by", "zip"], 2, "--pairs needs two attributes or more"),
         (["--out", "audit.txt"], 2, "the name of a page must end in .html, got audit.txt"),
         (["--label", "nothing"], 1, "nothing"),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 from .conftest import make_visits, write
@@ -44,6 +45,17 @@ def test_every_format_gives_the_same_model(run, ending, options):
     expected = model_of(run, "scored.parquet", *options)
     write(table, f"scored.{ending}")
     assert model_of(run, f"scored.{ending}", *options) == expected
+
+
+def test_an_index_of_pandas_is_no_attribute(run):
+    table = make_table()
+    table.index = np.repeat(np.arange(len(table) // 2), 2)
+    table.to_parquet("scored.parquet")
+    assert "__index_level_0__" in pq.read_schema("scored.parquet").names
+    model = model_of(run, "scored.parquet")
+    assert "__index_level_0__" not in model["columns"]["attributes"]
+    model = model_of(run, "scored.parquet", "--attributes", "age,__index_level_0__")
+    assert model["columns"]["attributes"] == ["age", "__index_level_0__"]
 
 
 @pytest.mark.parametrize("labels", [["no", "yes"], [0, 1], [False, True], [0.0, 1.0]])

@@ -44,7 +44,7 @@ def test_errors_are_one_line_and_a_code(tmp_path):
     done = run_installed("shew", folder=tmp_path)
     assert (done.returncode, done.stdout) == (2, b"")
     [line] = done.stderr.splitlines()
-    assert line.startswith(b"caltree: error: No such command 'shew'.")
+    assert line.startswith(b"caltree: error: No such command 'shew'. (did you mean show?)")
 
 
 @pytest.mark.usefixtures("new")

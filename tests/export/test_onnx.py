@@ -12,6 +12,7 @@ from caltree import (
     CalibrationForest,
     CalibrationTree,
     IdentityCalibrator,
+    PlattScaling,
 )
 from caltree._inputs.scores import ScoreKind
 from caltree.export.onnx import to_onnx
@@ -42,10 +43,23 @@ def test_double_precision_loses_nothing(name):
 @pytest.mark.parametrize("name", CASES)
 def test_single_precision_loses_the_last_digits(name):
     calibrator, table, scores = single(name, 20_000 if name in LARGE else 5000)
-    model = to_onnx(calibrator, missing_text=MISSING)
+    model = to_onnx(calibrator, dtype="float32", missing_text=MISSING)
     found = probabilities(model, table, scores, np.float32)
     expected = calibrator.predict_proba(table, scores)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-7)
+
+
+def test_scores_near_one_keep_their_digits_unless_asked():
+    random = np.random.default_rng(0)
+    odds = random.normal(0, 15, 4000)
+    scores = 1 / (1 + np.exp(-odds))
+    y = random.random(4000) < 1 / (1 + np.exp(-odds / 10))
+    platt = PlattScaling().fit(None, y, scores)
+    expected = platt.predict_proba(None, scores)
+    found = probabilities(to_onnx(platt), None, scores, np.float64)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+    rounded = probabilities(to_onnx(platt, dtype="float32"), None, scores, np.float32)
+    assert abs(rounded - expected).max() > 0.01
 
 
 @pytest.mark.parametrize("name", ["averaged", "platt", "uncalibrated"])
@@ -196,7 +210,7 @@ def test_rounded_attributes_take_the_same_branch(calibrator):
     assert (calibrator.model_.attribute >= 0).any()
     new = 1.0 + rng.uniform(0, 40, (5000, 1)) * 2.0**-23
     scores = np.full((5000, 1), 0.5)
-    found = probabilities(calibrator.to_onnx(), new, scores, np.float32)
+    found = probabilities(calibrator.to_onnx(dtype="float32"), new, scores, np.float32)
     np.testing.assert_allclose(found, calibrator.predict_proba(new, scores), atol=1e-6)
     rounded = calibrator.predict_proba(new.astype(np.float32), scores)
     np.testing.assert_allclose(found, rounded, atol=1e-6)

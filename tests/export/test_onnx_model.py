@@ -104,7 +104,7 @@ def test_columns_that_split_nothing_are_not_read():
     y = rng.random(400) < np.where(X[:, 1] > 0, 0.9, 0.2)
     tree = fixed_tree(max_depth=1).fit(X, y, np.full(400, 0.5))
     running = session(tree.to_onnx())
-    given = feeds(running, X, np.full(400, 0.5), np.float32)
+    given = feeds(running, X.copy(), np.full(400, 0.5), np.float64)
     given["X"][:, [0, 2]] = np.nan
     np.testing.assert_allclose(
         running.run(None, given)[0], tree.predict_proba(X, np.full(400, 0.5)), atol=1e-7
@@ -153,13 +153,13 @@ def test_categories_that_no_tensor_holds(categories, message):
     X, y, scores = make_rows()
     tree = with_categories(fixed_tree(max_depth=0).fit(X, y, scores), categories)
     with pytest.raises(ValueError, match=message):
-        tree.to_onnx()
+        tree.to_onnx(dtype="float32")
 
 
 def test_integers_beyond_double_precision():
     X, y, scores = make_rows()
     tree = with_categories(fixed_tree(max_depth=0).fit(X, y, scores), (0, 2**53 + 1))
-    with pytest.raises(ValueError, match="float64 cannot hold"):
+    with pytest.raises(ValueError, match=r"float64 cannot hold; use strings$"):
         tree.to_onnx(dtype="float64")
 
 

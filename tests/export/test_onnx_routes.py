@@ -144,6 +144,6 @@ def test_numbers_of_single_precision_at_the_cuts():
     cut = tree.model_.threshold[0]
     near = np.float32([cut, np.nextafter(np.float32(cut), np.float32(1))])
     near = np.append(near, np.nextafter(np.float32(cut), np.float32(-1)))[:, np.newaxis]
-    found = probabilities(to_onnx(tree), near, [0.5] * 3, np.float32)
+    found = probabilities(to_onnx(tree, dtype="float32"), near, [0.5] * 3, np.float32)
     np.testing.assert_allclose(found, tree.predict_proba(near, [0.5] * 3), rtol=0, atol=1e-7)
     assert np.ptp(found[:, 0]) > 0.1

@@ -45,7 +45,7 @@ def test_what_was_chosen_stands_before_the_tree():
     assert worse == ["0.5000", "0.5000"] and best < "0.5000"
     lines = tree.to_text().splitlines()
     assert lines[:5] == [
-        "Held-out RMSE, and weight (chosen: local):",
+        "Held-out RMSE, and weight (chosen: local, a model for each region):",
         "    uncalibrated  0.5000",
         "    global        0.5000",
         f"    2 regions     {best}  1.00",
@@ -71,7 +71,7 @@ def test_the_losses_are_those_of_the_scoring():
     tree = two_leaves([[0.125], [2]] * 20, make=CalibrationTree, scoring="log_loss")
     lines = tree.to_text().splitlines()
     assert lines[:2] == [
-        "Held-out log loss, and weight (chosen: local):",
+        "Held-out log loss, and weight (chosen: local, a model for each region):",
         f"    uncalibrated  {np.log(2):.4f}",
     ]
 

@@ -1,6 +1,7 @@
 """The content of a report: weights, training rows, choices, attributes, and its forms."""
 
 import json
+import re
 from importlib import resources
 
 import jsonschema
@@ -45,7 +46,17 @@ def test_in_a_shell_it_is_one_line_and_printed_it_is_its_verdict(made):
     heading, verdict, *sentences = str(report).splitlines()
     assert repr(report) == f"<Report on {heading.split(', ')[-1]}: {verdict}>"
     assert verdict.startswith("Better probabilities") and verdict in report.to_html()
+    change = {each["name"]: each for each in report.data["measures"]}["log_loss"]
+    ends = [f"{change[end]:+.4f}".replace("-", "−") for end in ("change", "low", "high")]
     assert sentences[0].startswith("Log loss falls from ")
+    sure = f"(95\N{NO-BREAK SPACE}% interval: {ends[1]} to {ends[2]})"
+    assert sentences[0].endswith(f"; change {ends[0]} {sure}.")
+    assert re.match(r"Of this change, −0\.\d+ is in calibration and \S+ in ref", sentences[1])
+
+
+def test_the_share_of_a_region_is_that_of_its_half(made):
+    report = made("loans")
+    assert report.to_html().count(" of its half)") == len(report.data["regions"]) > 0
 
 
 def test_in_a_notebook_it_is_a_table(made):

@@ -18,6 +18,9 @@ border-bottom: 1px solid #8884; white-space: nowrap; }
 .caltree-audit th:first-child, .caltree-audit td:first-child, .caltree-audit td.words { \
 text-align: left; white-space: normal; }
 .caltree-audit h2 { font-size: 1.15em; margin: 18px 0 4px; }
+.caltree-audit .wide { overflow-x: auto; }
+.caltree-audit th:first-child, .caltree-audit td:first-child { min-width: 7em; }
+.caltree-audit td.words { min-width: 13em; }
 .caltree-audit .off { color: #b3261e; font-weight: 600; }
 .caltree-audit .soft { opacity: 0.75; font-size: 0.9em; }
 """
@@ -69,7 +72,7 @@ def _parts(audit: Audit, name: str) -> str:
         for part, meaning in words.PARTS.items()
     ]
     title = f"{words.LOSSES[name]} {words.part_text(parts.total)}. {words.verdict_of_parts(parts)}"
-    return f"<p>{escape(title)}</p><table>{''.join(rows)}</table>"
+    return f"<p>{escape(title)}</p>{_scrolled(rows)}"
 
 
 def _table(audit: Audit, findings: Sequence[Finding]) -> str:
@@ -91,7 +94,12 @@ def _table(audit: Audit, findings: Sequence[Finding]) -> str:
         )
         for each in findings
     ]
-    return f"<table><tr>{head}</tr>{''.join(rows)}</table>"
+    return _scrolled([f"<tr>{head}</tr>", *rows])
+
+
+def _scrolled(rows: Sequence[str]) -> str:
+    """A table that scrolls by itself on a narrow screen."""
+    return f'<div class="wide"><table>{"".join(rows)}</table></div>'
 
 
 def table_row(cells: Sequence[str], *, off: bool = False, words_at: int | None = None) -> str:

@@ -67,6 +67,16 @@ class Selection:
         return LOCAL
 
     @property
+    def choice(self) -> str:
+        """What was chosen, in words."""
+        if self.chosen == UNCALIBRATED:
+            return UNCALIBRATED
+        if self.chosen == GLOBAL:
+            return f"{GLOBAL}, one curve for all rows"
+        is_boosted = any(each.name == BOOSTED for each in self.candidates)
+        return f"{LOCAL}, {'with boosted trees' if is_boosted else 'a model for each region'}"
+
+    @property
     def uncalibrated_weight(self) -> float:
         """The weight of the uncalibrated probabilities."""
         return sum(each.weight for each in self.candidates if each.name == UNCALIBRATED)
@@ -81,7 +91,7 @@ class Selection:
         rows.append(("average", f"{self.calibrated_loss:.4f}", ""))
         width = max(len(name) for name, _, _ in rows)
         lines = [f"    {name:<{width}}  {loss}  {weight}".rstrip() for name, loss, weight in rows]
-        return "\n".join([f"Held-out {measure}, and weight (chosen: {self.chosen}):", *lines])
+        return "\n".join([f"Held-out {measure}, and weight (chosen: {self.choice}):", *lines])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the selection as plain values."""

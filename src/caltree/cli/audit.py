@@ -173,6 +173,12 @@ def _check_out(request: AuditRequest) -> None:
 
 def _check_by(request: AuditRequest, attributes: tuple[str, ...]) -> None:
     unknown = [name for name in request.by or () if name not in attributes]
+    excluded = [name for name in unknown if name in (request.exclude or ())]
+    if excluded:
+        raise CommandError(
+            f"--by names {excluded[0]}, which --exclude leaves out; the groups of an audit are "
+            f"those of attributes: take {excluded[0]} out of --exclude"
+        )
     if unknown:
         raise CommandError(
             f"--by names {unknown[0]}, which is not an attribute"

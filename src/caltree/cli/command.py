@@ -16,6 +16,7 @@ import click
 
 from .. import __version__
 from .._inputs.identifiers import IdentifierWarning
+from .._inputs.warning import did_you_mean
 from . import INTERRUPTED
 from .errors import warn, writing
 
@@ -79,6 +80,16 @@ class Group(click.Group):
             return None
         found: click.Command = getattr(import_module(_HOMES[name], __package__), name)
         return found
+
+    def resolve_command(
+        self, context: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the arguments begin with, and the other arguments."""
+        try:
+            return super().resolve_command(context, args)
+        except click.UsageError as error:
+            hint = did_you_mean(args[0], list(_HOMES))
+            raise click.UsageError(f"{error.message}{hint}", context) from None
 
     def main(
         self,

@@ -56,6 +56,9 @@ def evaluate(
     TABLE should hold rows that neither the classifier nor the model has seen; on others both look
     better than they are. A warning says so if the model was fitted to some of the rows.
 
+    The calibration error is the mean distance between probability and observed frequency, in 15
+    bins of equally many rows.
+
     \b
     Example:
       caltree evaluate model.json held_out.csv

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .._fitted.selection import UNCALIBRATED
+from .._fitted.selection import LOCAL, UNCALIBRATED
 from .._model_base import fitted_attributes
 from .._options import ABOUT_NAMES, names_option
 from . import options
@@ -258,9 +258,9 @@ def _choice(calibrator: Any) -> str | None:
         return None
     if selection.chosen == UNCALIBRATED:
         return "uncalibrated, since calibration did not clearly help on held-out rows"
-    words = {"global": "global, one curve for all rows", "local": "local"}[selection.chosen]
-    if words == "local" and hasattr(calibrator, "get_n_leaves"):
-        words += f", {calibrator.get_n_leaves()} regions"
+    words = selection.choice
+    if selection.chosen == LOCAL and hasattr(calibrator, "get_n_leaves"):
+        words = f"{LOCAL}, a model for each of {calibrator.get_n_leaves()} regions"
     before = [f"{each.loss:.4f} -> " for each in selection.candidates if each.name == UNCALIBRATED]
     measure = "RMSE" if selection.scoring == "rmse" else "log loss"
     return f"{words}; held-out {measure} {''.join(before)}{selection.loss:.4f}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -30,6 +31,10 @@ from .model_rows import LabelledRows, whole_table
 
 if TYPE_CHECKING:
     from .fit import Request
+
+
+# So pandas names an index without a name, when it writes a table to a file.
+_INDEX = re.compile(r"__index_level_\d+__")
 
 
 class TableRequest(Protocol):
@@ -203,7 +208,9 @@ def _columns(request: TableRequest, source: Source, label: str, scores: tuple[st
     """The columns by role; without --attributes, all columns without another role are used."""
     taken = {label, *scores, request.weight, request.groups, *(request.exclude or ())}
     source.check(*(request.exclude or ()))
-    attributes = request.attributes or tuple(n for n in source.columns if n not in taken)
+    attributes = request.attributes or tuple(
+        name for name in source.columns if name not in taken and not _INDEX.fullmatch(name)
+    )
     twice = [name for name in attributes if name in taken]
     if twice:
         raise CommandError(

@@ -30,7 +30,8 @@ class MulticalibrationError:
     ----------
     error : float
         The largest error of a segment in standard deviations, times the standard deviation of all
-        rows: in the unit of a probability.
+        rows: in the unit of a probability. It can be larger than 1, if a segment has scores very
+        close to 0 or 1 that are wrong.
     standard_deviation : float
         The standard deviation of the error of all rows, if the probabilities are right.
     sigmas : float

@@ -74,8 +74,9 @@ def _embedded(
 ) -> dict[str, Any]:
     """All that the script shows."""
     curves = ("class", "before", "after")
+    regions = {each["id"] for each in data["regions"]}
     return {
-        "places": {each["id"]: _panel(each, several) for each in places},
+        "places": {each["id"]: _panel(each, several, each["id"] in regions) for each in places},
         "classes": [{name: each[name] for name in curves} for each in data["reliability"]],
         "attributes": [
             [[line[name] for name in _LINE] for line in each["lines"]]
@@ -90,8 +91,11 @@ def _first_regions(n_regions: int) -> int:
     return n_regions if n_regions <= _MOST_AT_ONCE else _FIRST
 
 
-def _panel(found: Mapping[str, Any], several: bool) -> dict[str, Any]:
-    """The content of the panel of a group, a region or a node."""
+def _panel(found: Mapping[str, Any], several: bool, in_half: bool) -> dict[str, Any]:
+    """The content of the panel of a group, a region or a node.
+
+    A region is tested on one half of the rows, and its share is of that half.
+    """
     say = found.get("weight", 0.0)
     notes = []
     if 0.0 < say < 1.0:
@@ -101,7 +105,7 @@ def _panel(found: Mapping[str, Any], several: bool) -> dict[str, Any]:
     return {
         "conditions": found["conditions"],
         "sentence": _headline(found, several),
-        "numbers": _numbers(found, several),
+        "numbers": _numbers(found, several, in_half),
         "formulas": found.get("formulas", []),
         "notes": notes,
         "before": found.get("before", []),
@@ -119,8 +123,9 @@ def _headline(found: Mapping[str, Any], several: bool) -> str:
     return f"Predicted {predicted}, observed {observed}, calibrated {calibrated}"
 
 
-def _numbers(found: Mapping[str, Any], several: bool) -> list[list[str]]:
-    rows = f"{format_count(found['rows'])} ({percent(found['share'])})"
+def _numbers(found: Mapping[str, Any], several: bool, in_half: bool) -> list[list[str]]:
+    of = " of its half" if in_half else ""
+    rows = f"{format_count(found['rows'])} ({percent(found['share'])}{of})"
     lines = [["Rows", rows]]
     if "training_rows" in found:
         lines.append(["Training rows", format_count(found["training_rows"])])

@@ -108,9 +108,7 @@ def _change(what: str, found: Mapping[str, Any]) -> str:
     if before > 0.0:
         text += f", by {percent(abs(found['change']) / before)}"
         if found["low"] is not None:
-            sign = -1.0 if after < before else 1.0
-            ends = sorted(sign * found[end] / before for end in ("low", "high"))
-            text += f" (95{SPACE}% interval: {percent(ends[0])} to {percent(ends[1])})"
+            text += f"; change {signed(found['change'])} (95{SPACE}% interval: {interval(found)})"
     return f"{text}{_doubt(found)}."
 
 
@@ -122,7 +120,10 @@ def _doubt(found: Mapping[str, Any]) -> str:
 
 def _in_parts(calibration: Mapping[str, Any], refinement: Mapping[str, Any]) -> str:
     texts = [f"{signed(each['change'])}{_chance(each)}" for each in (calibration, refinement)]
-    return f"This is {texts[0]} from calibration and {texts[1]} from telling rows apart."
+    return (
+        f"Of this change, {texts[0]} is in calibration and {texts[1]} in refinement: how well "
+        "rows are told apart."
+    )
 
 
 def _chance(found: Mapping[str, Any]) -> str:

@@ -27,7 +27,7 @@ _TABLE = "X"
 def to_onnx(
     calibrator: Any,
     *,
-    dtype: Literal["float32", "float64"] = "float32",
+    dtype: Literal["float32", "float64"] = "float64",
     missing_text: str = "",
 ) -> ModelProto:
     """Return a fitted calibrator as an ONNX model; see `Calibrator.to_onnx`."""

@@ -78,9 +78,10 @@ def check_attribute(attribute: Attribute, missing_text: str, dtype: Any) -> None
         with np.errstate(over="ignore"):
             is_exact = float(dtype.type(number)) == number
         if not is_exact:
+            remedy = "strings" if dtype == np.float64 else "dtype='float64', or strings"
             raise ValueError(
                 f"attribute {name!r} has the category {number!r}, which {dtype} cannot hold; "
-                "use dtype='float64', or strings"
+                f"use {remedy}"
             )
 
 
