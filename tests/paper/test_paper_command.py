@@ -326,7 +326,7 @@ def test_tables_are_written_in_three_forms(paper, results):
     printed = paper("tables", "--output", "out/tables").stdout
     folder = Path("out/tables")
     names = [*(f"table-{number}" for number in range(1, 7))]
-    names += ["order", "tests-that-differ", "figures-that-differ", "own"]
+    names += ["order", "tests-that-differ", "figures-that-differ", "own", "own-log-loss"]
     expected = {f"{name}.{ending}" for name in names for ending in ("tex", "csv")}
     assert {path.name for path in folder.iterdir()} == expected | {"tables.md"}
     assert (folder / "tables.md").read_text(encoding="utf-8") == printed.removesuffix("\n")
