@@ -17,7 +17,7 @@ def fill(store, dataset, learner="svm", n_classes=2, notes="", **results):
     store.add_dataset(dataset, Shape(100, 5, n_classes, "", notes))
     for calibrator, values in results.items():
         for fold, value in enumerate(values):
-            measures = {calibrator: {"rmse": value}}
+            measures = {calibrator: {"rmse": value, "log_loss": 10.0 * value}}
             store.add(Cell(dataset, learner, *divmod(fold, 2)), measures, {})
 
 
@@ -119,3 +119,6 @@ def test_our_own_are_compared_with_the_published_tree(store):
     assert tree[:3] == ["SVMs with RBF kernels", "tree with our defaults", 2]
     assert tree[3:5] == pytest.approx([0.3, 0.3]) and tree[5:] == [1, 0, 1, "1.00000"]
     assert alone[1:3] == ["logistic model tree", 1] and alone[5:8] == [0, 1, 0]
+    by_log_loss = own_table(store, "log_loss")
+    assert by_log_loss.title.endswith(": log loss") and "mean log loss" in by_log_loss.header
+    assert by_log_loss.rows[0][3:5] == pytest.approx([3.0, 3.0])

@@ -5,6 +5,7 @@ import sys
 import time
 import urllib.request
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.error import URLError
 
 import pandas as pd
@@ -12,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from caltree import cli
-from caltree.paper import command, datasets, experiment, figures, protocol, published
+from caltree.paper import command, datasets, experiment, figures, progress, protocol, published
 from caltree.paper.data import DataSet
 from caltree.paper.generators import rdg1
 from caltree.paper.store import Cell, Shape, Store
@@ -99,13 +100,13 @@ def test_the_defaults_are_the_four_learners_of_data_sets_that_anybody_can_get(pa
 
 def test_folds_are_carried_out_once(paper, data, monkeypatch):
     first = paper(*RUN, "--datasets", "vote, sick", "--data-dir", "data")
-    assert first.stdout == ""
-    assert first.stderr == "4 of 4 folds are in caltree-paper.sqlite\n"
+    last = "4 of 4 folds are in caltree-paper.sqlite\n"
+    assert first.stdout == "" and first.stderr.endswith(last)
     done = Store("caltree-paper.sqlite").done()
     assert {cell.dataset for cell in done} == {"sick", "vote"}
     monkeypatch.setattr(experiment, "run_fold", None)
     again = paper(*RUN, "--datasets", "vote,sick", "--data-dir", "data")
-    assert again.stderr == first.stderr
+    assert again.stderr == last
 
 
 def test_all_options_reach_the_plan(paper, data):
@@ -130,19 +131,41 @@ def test_quiet_says_nothing(paper, data):
     assert result.output == ""
 
 
-def test_progress_is_shown_on_a_terminal_only(paper, data):
-    # What rich takes for a terminal; without it the output is the one line of the tests above.
+def test_progress_is_a_bar_on_a_terminal(paper, data):
+    # What rich takes for a terminal.
     result = paper(*RUN, "--datasets", "vote", "--data-dir", data, FORCE_COLOR="1", COLUMNS="120")
     assert "vote, naive_bayes, run 1, fold 2" in result.stderr
-    assert "2/2" in result.stderr
+    assert "2/2" in result.stderr and ", 2 of 2, left: " not in result.stderr
     assert result.stderr.endswith("2 of 2 folds are in caltree-paper.sqlite\n")
     assert result.stdout == ""
+
+
+def test_progress_is_a_line_a_fold_in_a_log(paper, data, monkeypatch):
+    clock = iter([100.0, 190.0, 220.0, 340.0])  # the start, and the end of each fold
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+
+    def run_fold(data, learner, run, fold, calibrators, **options):
+        if (data.name, fold) == ("sick", 0):
+            raise ValueError("too hard")
+        return protocol.Outcome({"none": {"rmse": 0.5}}, {"naive_bayes": 1.25, "calibrator": 2.0})
+
+    monkeypatch.setattr(experiment, "run_fold", run_fold)
+    given = (*RUN, "--data-dir", data)
+    paper(*given, "--datasets", "vote", "--first-folds", 1, "--quiet")
+    result = paper(*given, "--datasets", "vote,sick", code=1)
+    assert result.stdout == ""
+    assert result.stderr.splitlines()[:4] == [
+        "vote, naive_bayes, run 1, fold 2: 3.2 s, 2 of 4, left: 0:03:00",
+        "sick, naive_bayes, run 1, fold 1: failed, 3 of 4, left: 0:01:00",
+        "sick, naive_bayes, run 1, fold 2: 3.2 s, 4 of 4, left: 0:00:00",
+        "3 of 4 folds are in caltree-paper.sqlite",
+    ]
 
 
 def test_a_long_path_stays_in_one_line(paper, data):
     long = "-".join(["[red]long"] * 12) + ".sqlite"
     result = paper(*RUN, "--datasets", "vote", "--data-dir", data, "--store", long)
-    assert result.stderr == f"2 of 2 folds are in {long}\n"
+    assert result.stderr.splitlines()[-1] == f"2 of 2 folds are in {long}"
 
 
 def test_failed_folds_are_named(paper, data, monkeypatch):
@@ -160,7 +183,7 @@ def test_failed_folds_are_named(paper, data, monkeypatch):
         "caltree: error: folds that failed: 2; run it again to retry",
     ]
     monkeypatch.setattr(experiment, "run_fold", protocol.run_fold)
-    assert paper(*given).stderr.startswith("4 of 4 folds are in ")
+    assert "\n4 of 4 folds are in " in paper(*given).stderr
 
 
 # Complaints
@@ -303,7 +326,7 @@ def test_tables_are_written_in_three_forms(paper, results):
     printed = paper("tables", "--output", "out/tables").stdout
     folder = Path("out/tables")
     names = [*(f"table-{number}" for number in range(1, 7))]
-    names += ["order", "tests-that-differ", "figures-that-differ", "own"]
+    names += ["order", "tests-that-differ", "figures-that-differ", "own", "own-log-loss"]
     expected = {f"{name}.{ending}" for name in names for ending in ("tex", "csv")}
     assert {path.name for path in folder.iterdir()} == expected | {"tables.md"}
     assert (folder / "tables.md").read_text(encoding="utf-8") == printed.removesuffix("\n")

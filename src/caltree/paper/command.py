@@ -16,7 +16,7 @@ from .published import LEARNERS
 if TYPE_CHECKING:
     from .experiment import Done, Plan
     from .render import Table
-    from .store import Cell, Store
+    from .store import Store
 
 SMALL = (
     "audiology",
@@ -94,10 +94,12 @@ def run(
 ) -> None:
     """Carry out folds and store their results; what is there already is not done again.
 
-    Killed at any moment, it goes on where it was; two of them may share one file.
+    Killed at any moment, it goes on where it was; two of them may share one file. Progress is a bar
+    on a terminal, and elsewhere, as in a log, a line for each fold.
     """
     from .datasets import NAMES, check_available
     from .experiment import Plan
+    from .progress import in_words
     from .protocol import ALONE, CALIBRATORS
     from .store import Store
 
@@ -113,44 +115,20 @@ def run(
         failures = _carry_out(plan, store, options)
     for failure in failures:
         last = failure.error.strip().splitlines()[-1]
-        click.echo(f"failed: {_in_words(failure.cell)}: {last}", err=True)
+        click.echo(f"failed: {in_words(failure.cell)}: {last}", err=True)
     if failures:
         raise click.ClickException(f"folds that failed: {len(failures)}; run it again to retry")
 
 
-def _in_words(cell: Cell) -> str:
-    return f"{cell.dataset}, {cell.learner}, run {cell.run + 1}, fold {cell.fold + 1}"
-
-
 def _carry_out(plan: Plan, store: Store, options: dict[str, Any]) -> list[Done]:
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
     from .experiment import carry_out, remaining
+    from .progress import fold_progress
 
-    todo, total = len(remaining(plan, store)), len(plan.cells())
-    console = Console(stderr=True)
-    # Silent, not only without a bar: some versions of rich print an empty line.
-    console.quiet = options["quiet"] or not console.is_terminal
-    columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()]
-    columns += [TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn()]
-    with Progress(*columns, console=console, disable=console.quiet) as progress:
-        bar = progress.add_task("reading data sets", total=total, completed=total - todo)
-
-        def report(done: Done) -> None:
-            progress.update(bar, advance=1, description=_in_words(done.cell))
-
-        failures = carry_out(
-            plan, store, n_jobs=options["jobs"], scheduler=options["scheduler"], report=report
-        )
-    if not options["quiet"]:
+    n_left, total = len(remaining(plan, store)), len(plan.cells())
+    jobs, quiet = {"n_jobs": options["jobs"], "scheduler": options["scheduler"]}, options["quiet"]
+    with fold_progress(total - n_left, total, quiet=quiet) as report:
+        failures = carry_out(plan, store, **jobs, report=report)
+    if not quiet:
         n_done = total - len(remaining(plan, store))
         click.echo(f"{n_done} of {total} folds are in {store.path}", err=True)
     return failures

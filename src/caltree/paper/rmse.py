@@ -12,13 +12,13 @@ OWN = ("none", "tree", "forest", "logistic_model_tree")
 """Beside the calibrators of the paper: no calibration, ours, and a classifier alone."""
 
 
-def rmse_by_fold(
-    store: Store, learner: str, dataset: str, calibrator: str
+def by_fold(
+    store: Store, learner: str, dataset: str, calibrator: str, measure: str = "rmse"
 ) -> dict[tuple[int, int], float]:
-    """The RMSE by run and fold, of a calibrator of the paper or one of `OWN`."""
+    """A measure by run and fold, of a calibrator of the paper or one of `OWN`."""
     if calibrator in ALONE:
-        return store.results(dataset, calibrator, "none")
-    return store.results(dataset, learner, calibrator)
+        return store.results(dataset, calibrator, "none", measure)
+    return store.results(dataset, learner, calibrator, measure)
 
 
 def overall_rmse(
@@ -28,7 +28,7 @@ def overall_rmse(
 
     None if there are no results.
     """
-    found = rmse_by_fold(store, learner, dataset, calibrator)
+    found = by_fold(store, learner, dataset, calibrator)
     if not found:
         return None
     if pooled:
@@ -38,14 +38,22 @@ def overall_rmse(
 
 
 def mean_pairs(
-    store: Store, learner: str, one: str, other: str, datasets: tuple[str, ...]
+    store: Store,
+    learner: str,
+    one: str,
+    other: str,
+    datasets: tuple[str, ...],
+    measure: str = "rmse",
 ) -> dict[str, tuple[float, float]]:
-    """The mean RMSE of two calibrators over all runs that are complete, by data set."""
+    """The mean RMSE of two calibrators over all runs that are complete, by data set.
+
+    Or the mean of another measure.
+    """
     n_folds = int(store.settings()["folds"])
     found = {}
     for dataset in datasets:
-        first = rmse_by_fold(store, learner, dataset, one)
-        second = rmse_by_fold(store, learner, dataset, other)
+        first = by_fold(store, learner, dataset, one, measure)
+        second = by_fold(store, learner, dataset, other, measure)
         ours, theirs = pair_folds(first, second, n_folds)
         if len(ours):
             found[dataset] = (float(ours.mean()), float(theirs.mean()))

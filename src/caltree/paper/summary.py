@@ -46,6 +46,7 @@ def all_tables(store: Store, *, pooled: bool = False) -> dict[str, Table]:
         "tests-that-differ": marks_table(store),
         "figures-that-differ": far_table(store),
         "own": own_table(store),
+        "own-log-loss": own_table(store, "log_loss"),
     }
 
 
