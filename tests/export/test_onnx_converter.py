@@ -3,7 +3,6 @@
 import sys
 
 import numpy as np
-import onnxruntime
 import pandas as pd
 import pytest
 import skl2onnx
@@ -40,6 +39,7 @@ from ..support.classifiers import Told
 from ..support.onnx_cases import checked
 from ..support.trees import FIXED
 
+onnxruntime = pytest.importorskip("onnxruntime")
 LABELS = np.array(["ant", "bee", "çat"])
 QUICK = LogisticRegression(tol=0.01)
 TREE = {**FIXED, "min_samples_split": 60}

@@ -5,12 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 import onnx
-import onnxruntime
+import pytest
 
 from caltree._fitted.blended import BlendedModel
 from caltree._model_base import AttributeCalibrator
 
 from .export_cases import fitted, hostile_rows
+
+# Its wheels for a new Python come late.
+onnxruntime = pytest.importorskip("onnxruntime")
 
 MISSING = "<missing>"
 # What "share" becomes so that single precision holds it.
