@@ -24,7 +24,7 @@ from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
 from caltree import LogisticModelTree
-from caltree.metrics import rmse
+from caltree.metrics import log_loss, rmse
 from caltree.paper.data import DataSet
 from caltree.paper.datasets import load
 from caltree.paper.protocol import outer_folds
@@ -34,7 +34,7 @@ from .data import capped, names_in, with_plain_names
 MOST_ROWS = 10_000
 MOST_CATEGORIES = 255  # of a column, in scikit-learn's gradient boosting
 STRENGTHS = (0.0, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
-MEASURES = {"accuracy": 4, "rmse": 4, "leaves": 1, "seconds": 2}  # and their decimals
+DECIMALS = {"accuracy": 4, "rmse": 4, "log loss": 4, "leaves": 1, "seconds": 2}
 
 
 def numbers() -> Any:
@@ -103,9 +103,11 @@ def judge(name: str, data: DataSet, train: Any, test: Any) -> dict[str, float]:
     probabilities = pd.DataFrame(found, columns=model.classes_)
     probabilities = probabilities.reindex(columns=np.unique(data.y), fill_value=0.0)
     said = probabilities.columns.to_numpy()[probabilities.to_numpy().argmax(axis=1)]
+    given = data.y[test], probabilities.to_numpy()
     return {
         "accuracy": float((said == data.y[test]).mean()),
-        "rmse": rmse(data.y[test], probabilities.to_numpy(), labels=probabilities.columns),
+        "rmse": rmse(*given, labels=probabilities.columns),
+        "log loss": log_loss(*given, labels=probabilities.columns),
         "leaves": count_leaves(model),
         "seconds": seconds,
     }
@@ -115,7 +117,7 @@ def results_of(store: Path) -> pd.DataFrame:
     """The folds in a file; none if there is no such file."""
     keys = ["dataset", "classifier", "fold"]
     if not store.exists():
-        return pd.DataFrame(columns=[*keys, *MEASURES])
+        return pd.DataFrame(columns=[*keys, *DECIMALS])
     return pd.read_csv(store)
 
 
@@ -142,20 +144,29 @@ def table_of(results: pd.DataFrame, measure: str) -> str:
     cells = pd.concat([cells, cells.mean().to_frame("mean").T])
     lines = [["data set", *cells.columns], ["---"] + ["---:"] * cells.shape[1]]
     for dataset, row in cells.iterrows():
-        lines.append([str(dataset), *(f"{value:.{MEASURES[measure]}f}" for value in row)])
+        lines.append([str(dataset), *(f"{value:.{DECIMALS[measure]}f}" for value in row)])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def wins_of(results: pd.DataFrame) -> list[str]:
-    """On how many data sets the logistic model tree is more accurate than each peer."""
-    means = results.pivot_table("accuracy", "dataset", "classifier")
+    """On how many data sets the logistic model tree beats each peer, by accuracy and log loss."""
     ours, *peers = CLASSIFIERS
-    gains = means[peers].rsub(means[ours], axis=0)
-    return [
+    means = results.pivot_table(["accuracy", "log loss"], "dataset", "classifier")
+    gains, losses = (
+        means[measure][peers].rsub(means[measure][ours], axis=0)
+        for measure in ("accuracy", "log loss")
+    )
+    by_accuracy = [
         f"{ours} against {peer}: better on {(gain > 0).sum()}, worse on {(gain < 0).sum()} of "
         f"{len(gain)} data sets, {100 * gain.mean():+.2f} points on average"
         for peer, gain in gains.items()
     ]
+    by_log_loss = [
+        f"{ours} against {peer}, by log loss: better on {(loss < 0).sum()}, worse on "
+        f"{(loss > 0).sum()} of {len(loss)} data sets"
+        for peer, loss in losses.items()
+    ]
+    return [*by_accuracy, *by_log_loss]
 
 
 def main(given: Sequence[str] | None = None) -> None:
@@ -171,7 +182,7 @@ def main(given: Sequence[str] | None = None) -> None:
             is_new = not arguments.store.exists()
             pd.DataFrame([result]).to_csv(arguments.store, mode="a", index=False, header=is_new)
     results = results_of(arguments.store)
-    for measure in MEASURES:
+    for measure in DECIMALS:
         print(f"\n**{measure}**\n\n{table_of(results, measure)}")
     print("", *wins_of(results), sep="\n")
 

@@ -16,6 +16,7 @@ def test_every_fold_is_done_once(tmp_path, capsys, monkeypatch):
     names = list(logistic_model_tree.CLASSIFIERS)
     assert results["classifier"].tolist() == names * 2
     assert results["accuracy"].between(0.5, 1.0).all() and results["rmse"].between(0, 1).all()
+    assert (results["log loss"] > 0).all()
     assert results.groupby("classifier")["leaves"].count()[names].tolist() == [2, 0, 2, 0]
     monkeypatch.setattr(logistic_model_tree, "judge", None)  # nothing is left to be done
     capsys.readouterr()
@@ -25,3 +26,4 @@ def test_every_fold_is_done_once(tmp_path, capsys, monkeypatch):
     mean = results[results["classifier"] == names[0]]["accuracy"].mean()
     assert f"| vote | {mean:.4f} |" in said
     assert "against decision tree: better on" in said
+    assert "against decision tree, by log loss: " in said
