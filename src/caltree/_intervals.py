@@ -28,8 +28,16 @@ from ._inputs.indexing import take_rows
 from ._inputs.parameters import is_whole
 from ._inputs.training_rows import TrainingRows
 from ._model_base import AttributeCalibrator
-from ._training.spreads import FEWEST, HeldOut, Simulated, spread_of_curve, spread_of_regions
+from ._training.spreads import (
+    FEWEST,
+    HeldOut,
+    Simulated,
+    spread_of_curve,
+    spread_of_regions,
+    spread_of_steps,
+)
 from .forest import CalibrationForest
+from .scaling import IsotonicScaling
 
 _MOST_FITS, _ENOUGH_ROWS = 6, 20_000
 """Labels are drawn so often that there are enough rows, but not more often than this."""
@@ -58,7 +66,8 @@ def learn_spread(calibrator: Any, X: Any, rows: TrainingRows, seed: int) -> Spre
         simulated = refits.simulate()
         if refits.has_attributes:
             return spread_of_regions(simulated, refits.hold_out(), n_rows)
-        return spread_of_curve(simulated, refits.curve, refits.happened)
+        by_rows = spread_of_steps if isinstance(calibrator, IsotonicScaling) else spread_of_curve
+        return by_rows(simulated, refits.curve, refits.happened)
 
 
 @dataclass(frozen=True)

@@ -55,11 +55,13 @@ class RegularizedIsotonicScaling(IsotonicScaling):
     spread_ : Spread or None
         How wide intervals are; None before `fit_intervals`.
 
-    Notes ----- The order, the regularisation and the method are those that the paper's abstract
-    names. Its formulas were not available, so the rest is our own. The vote is the mean of the
-    scores, so all classifiers count the same. Rows with the same vote form a group. If there are
-    more than 200 votes, a group has about half a percent of all rows. The values p of groups g, of
-    n rows with a share y of the class, minimise ::
+    Notes
+    -----
+    The order, the regularisation and the method are those that the paper's abstract names. Its
+    formulas were not available, so the rest is our own. The vote is the mean of the scores, so all
+    classifiers count the same. Rows with the same vote form a group. If there are more than 200
+    votes, a group has about half a percent of all rows. The values p of groups g, of n rows with a
+    share y of the class, minimise ::
 
         sum of n_g (p_g - y_g)² + l2_regularization * sum of c_gh (p_g - p_h)²
 

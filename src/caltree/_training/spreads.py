@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import logit, ndtri
+from scipy.special import betaincinv, logit, ndtri
 
 from .._fitted.spread import KNOTS, LARGEST_EXPONENT, SURE, Spread
 from .._inputs.arrays import Floats
@@ -50,6 +50,8 @@ _MISFIT = 0.5
 _LEAST_INFORMATION, _MOST_OPEN = 0.5, 4.0
 """The information (the sum of p (1 - p)) that is assumed at least near a probability, and the most
 variance that is added there."""
+_ROWS_OF_ENDS = 50
+"""The rows at each end of a rising function that bound it there; all of its first step, if more."""
 _SMALLEST_DISTANCE = 1e-3
 """Of log-odds; smaller ones count as this one where it is asked how distances depend on rows."""
 _TINY = 1e-12
@@ -114,6 +116,32 @@ def spread_of_curve(simulated: Simulated, curve: Floats, happened: Floats) -> Sp
     spread = measure_spread(simulated, _POOLED_OF_CURVES)
     open_ = open_variance(curve, happened, _OPEN_OF_CURVES, _MISFIT)
     return replace(spread, deviations=np.sqrt(spread.deviations**2 + open_))
+
+
+def spread_of_steps(simulated: Simulated, curve: Floats, happened: Floats) -> Spread:
+    """Return the spread of a rising function without a shape, as isotonic regression finds it.
+
+    Its steps are the means of their rows, so that no row shows it to be off. But few rows decide
+    its ends: the first step ends before the first event, however likely events are. Since the
+    function only rises, it is not above its mean over the first rows at its start, and enough of
+    these bound that mean. The end is the same the other way round.
+    """
+    spread = measure_spread(simulated, 0.0)
+    columns = list(zip(_told(curve).T, _told(happened).T, strict=True))
+    starts = [_deviations_at_start(*column) for column in columns]
+    ends = [_deviations_at_start(1.0 - p, 1.0 - y)[::-1] for p, y in columns]
+    return replace(spread, deviations=np.max([spread.deviations, *starts, *ends], axis=0))
+
+
+def _deviations_at_start(predicted: Floats, happened: Floats) -> Floats:
+    """Return the deviations that reach the limit of Clopper and Pearson for the first rows."""
+    order = np.argsort(predicted, kind="stable")
+    in_first_step = int(np.searchsorted(predicted[order], predicted[order[0]], side="right"))
+    first = order[: max(in_first_step, min(_ROWS_OF_ENDS, len(order) // 2))]
+    events = happened[first].sum()
+    limit = betaincinv(events + 1.0, max(len(first) - events, _TINY), (1.0 + _LEVEL) / 2)
+    distances = np.where(predicted[first[-1]] >= KNOTS, logit(limit) - _log_odds(KNOTS), 0.0)
+    return np.asarray(np.maximum(distances, 0.0) / ndtri((1.0 + _LEVEL) / 2))
 
 
 def spread_of_regions(simulated: Simulated, held_out: HeldOut | None, n_rows: int) -> Spread:
