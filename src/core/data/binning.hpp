@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -63,17 +64,27 @@ inline std::vector<double> cuts(std::span<const double> values, std::span<const 
 template <class Number, class Code>
 void bin_numbers(const Numbers<Number>& numbers, std::span<const double> cuts, Code missing,
                  Code* codes, std::ptrdiff_t stride) {
-    for (std::size_t i = 0; i < numbers.size; ++i) {
-        const double value = numbers[i];
+    // Several at a time, since each waits for its own comparisons.
+    constexpr std::size_t together = 8;
+    for (std::size_t begin = 0; begin < numbers.size; begin += together) {
+        const std::size_t n = std::min(together, numbers.size - begin);
+        std::array<double, together> values{};
+        std::array<const double*, together> first;
+        for (std::size_t k = 0; k < n; ++k) values[k] = numbers[begin + k];
+        first.fill(cuts.data());
         // Halving without a branch: which way it goes cannot be foretold.
-        const double* first = cuts.data();
         for (std::size_t left = cuts.size(); left > 0;) {
             const std::size_t half = (left + 1) / 2;
-            first += first[half - 1] < value ? half : 0;
+            for (std::size_t k = 0; k < together; ++k) {
+                first[k] += half & -std::size_t{first[k][half - 1] < values[k]};
+            }
             left -= half;
         }
-        const auto below = static_cast<Code>(first - cuts.data());
-        codes[static_cast<std::ptrdiff_t>(i) * stride] = std::isnan(value) ? missing : below;
+        for (std::size_t k = 0; k < n; ++k) {
+            const auto below = static_cast<Code>(first[k] - cuts.data());
+            codes[static_cast<std::ptrdiff_t>(begin + k) * stride] =
+                std::isnan(values[k]) ? missing : below;
+        }
     }
 }
 

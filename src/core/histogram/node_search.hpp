@@ -35,14 +35,10 @@ class WholeBins {
     // Calls `visit(bin, sums)` for every bin that has rows, in ascending order, and empties it.
     template <class Visit>
     void take(Visit&& visit) {
-        for (std::size_t w = 0; w < words(); ++w) {
-            for (std::uint64_t left = seen_[w]; left != 0; left &= left - 1) {
-                const std::size_t bin = w * word + static_cast<std::size_t>(std::countr_zero(left));
-                Whole* sums = sums_.data() + bin * per_cell_;
-                visit(bin, sums);
-                for (std::size_t t = 0; t < per_cell_; ++t) sums[t] = 0;
-            }
-            seen_[w] = 0;
+        if (per_cell_ == 3) {
+            take_bins<3>(visit);
+        } else {
+            take_bins<0>(visit);
         }
     }
 
@@ -52,6 +48,20 @@ class WholeBins {
     std::size_t words() const { return n_cells_ / word + 1; }
 
     // `known`: per_cell, or 0.
+    template <std::size_t known, class Visit>
+    void take_bins(Visit& visit) {
+        const std::size_t size = known > 0 ? known : per_cell_;
+        for (std::size_t w = 0; w < words(); ++w) {
+            for (std::uint64_t left = seen_[w]; left != 0; left &= left - 1) {
+                const std::size_t bin = w * word + static_cast<std::size_t>(std::countr_zero(left));
+                Whole* sums = sums_.data() + bin * size;
+                visit(bin, sums);
+                for (std::size_t t = 0; t < size; ++t) sums[t] = 0;
+            }
+            seen_[w] = 0;
+        }
+    }
+
     template <std::size_t known, class Code>
     void add_rows(const Code* codes, std::size_t n_rows, const Whole* from) {
         const std::size_t size = known > 0 ? known : per_cell_;

@@ -96,7 +96,8 @@ class ResidualFinder {
           shape_(shape),
           settings_(settings),
           node_(shape.size()),
-          bins_(shape.stride()) {}
+          bins_(shape.stride()),
+          has_gaps_(columns.size(), 0) {}
 
     // `evidence`: of every row, in the order of `rows`, shape.stride() numbers each.
     ResidualSplit find(std::span<const Row> rows, std::span<const double> evidence,
@@ -138,6 +139,7 @@ class ResidualFinder {
         ResidualSplit best;
         for (std::size_t a = 0; a < columns_.size(); ++a) {
             if (columns_[a].n_bins < 1) continue;
+            if (scan_numbers(a, visit_cells, unit, best)) continue;
             keep_cells(a, visit_cells, unit);
             scan(a, best);
         }
@@ -185,9 +187,45 @@ class ResidualFinder {
         const bool few = codes.size() <= few_rows && codes.n_bins <= most_sorted_bins;
         cuts_.start(codes.n_bins);
         if (few ? !add_few(codes, evidence) : !add_bins(codes, evidence)) return false;
+        keep_best_cut(attribute, best);
+        return true;
+    }
+
+    // The same from sums by bin.
+    template <class VisitCells>
+    bool scan_numbers(std::size_t attribute, VisitCells&& visit_cells, double unit,
+                      ResidualSplit& best) {
+        const BinnedColumn& column = columns_[attribute];
+        if (shape_.n_states > 1 || !column.numeric || has_gaps_[attribute] != 0) return false;
+        const double factor = 1.0 / unit;  // a power of two
+        const std::size_t n_bins = column.n_bins;
+        bool any_missing = false;
+        StateSums left;
+        cuts_.start(n_bins);
+        visit_cells(attribute, [&](std::size_t bin, const std::int64_t* sums) {
+            if (sums[0] <= 0) return;  // rows may have no weight
+            if (bin == n_bins) {
+                any_missing = true;
+                return;
+            }
+            const std::array<double, 3> scaled{static_cast<double>(sums[0]) * factor,
+                                               static_cast<double>(sums[1]) * factor,
+                                               static_cast<double>(sums[2]) * factor};
+            cuts_.add(bin, scaled.data(), left);
+        });
+        if (any_missing) {
+            has_gaps_[attribute] = 1;  // in other nodes, too, most likely
+            return false;
+        }
+        if (cuts_.size() > 0) keep_best_cut(attribute, best);
+        return true;
+    }
+
+    // Of an attribute without missing values.
+    void keep_best_cut(std::size_t attribute, ResidualSplit& best) {
         const double before = shape_.gain(node_.data(), settings_.penalty);
         const Cut cut = cuts_.best(cuts_.size() - 1, node_sums(), cut_limits(before, best));
-        if (!cut.found) return true;
+        if (!cut.found) return;
         const std::size_t bin = cuts_.bin(cut.place);
         best.attribute = static_cast<int>(attribute);
         best.gain = cut.gain;
@@ -196,7 +234,6 @@ class ResidualFinder {
         best.missing_first = cut.rows_left >= node_[0] - cut.rows_left;
         best.missing_rows = 0.0;
         best.cut = halfway(bin, cuts_.bin(cut.place + 1));
-        return true;
     }
 
     bool add_few(const Codes& codes, std::span<const double> evidence) {
@@ -452,8 +489,9 @@ class ResidualFinder {
     std::vector<double> node_, missing_, left_, right_;
     BinSums bins_;
     Cuts cuts_;
-    std::vector<double> sorted_;    // sums of the bins that have rows
-    const double* sums_ = nullptr;  // where those of the cells stand
+    std::vector<double> sorted_;          // sums of the bins that have rows
+    const double* sums_ = nullptr;        // where those of the cells stand
+    std::vector<std::uint8_t> has_gaps_;  // by attribute: whether a node had missing values
     std::vector<Cell> cells_;
     std::vector<std::uint64_t> keyed_;
     StopCheck stop_check_;
