@@ -365,11 +365,16 @@ BAD_STATES = [
         (cls, key, None)
         for cls, stored in STORED.items()
         for key in stored
-        if key not in ("fingerprint", "score_names", "spread")
+        if key not in ("fingerprint", "score_limits", "score_names", "spread")
     ],
     *[(cls, "spread", bad) for cls in STORED for bad in (1, [], {}, {"deviations": [1.0]})],
     *[(cls, "pos_label", bad) for cls in STORED for bad in (2, "1", [1], {})],
     *[(cls, "score_names", bad) for cls in STORED for bad in ("p", [], ["p", "q"], [1], {})],
+    *[
+        (cls, "score_limits", bad)
+        for cls in STORED
+        for bad in (0.5, [], [0.1], [0.1, 0.5, 0.9], [0.0, 0.5], [0.5, 1.0], [0.6, 0.4], ["0", 1])
+    ],
     *[(cls, "extra", 1) for cls in STORED],
     *[(cls, "n_scores", bad) for cls in STORED for bad in (0, -2, 3, 1.0, True, "1", [1], NAN)],
     *[(cls, "score_type", bad) for cls in STORED for bad in ("auto", "", 1, ["logit"])],

@@ -1,9 +1,9 @@
 // Predicts with trees or a curve that caltree has saved, in browsers and in Node.
-const SMALLEST = 2 ** -53, FARTHEST = Math.log(2 ** 53 - 1), LARGEST = Number.MAX_VALUE;
-const clip = (x, low, high) => Math.min(Math.max(x, low), high);
+const LIMITS = [2 ** -53, 1 - 2 ** -53], FARTHEST = Math.log(2 ** 53 - 1);
+const LARGEST = Number.MAX_VALUE, clip = (x, low, high) => Math.min(Math.max(x, low), high);
 const finite = (s) => clip(s, -1e100, 1e100), logOdds = (p) => Math.log(p / (1 - p));
-const clippedLogOdds = (p) => logOdds(clip(p, SMALLEST, 1 - SMALLEST));
-const logarithm = (p) => Math.log(Math.max(p, SMALLEST));
+const clipped = ([low, high]) => (p) => logOdds(clip(p, low, high));
+const logarithm = ([low]) => (p) => Math.log(Math.max(p, low));
 const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
 const divided = (values, by = sum(values)) => values.map((value) => value / by);
 const softmax = (F, top = Math.max(...F)) => divided(F.map((f) => Math.exp(f - top)));
@@ -20,16 +20,16 @@ function uncalibrated(scores, m, type) { // the scores as probabilities, one per
   return total === 0 ? whole.fill(1 / m) : divided(whole, Math.abs(total - 1) > 1e-12 ? total : 1);
 }
 const bend = (z) => -Math.abs(z) - 2 * Math.log1p(Math.exp(-Math.abs(z)));
-function regressors(scores, m, type, published) { // the scores as the node models see them
-  const odds = logOddsOf(scores, m, type, published);
+function regressors(scores, m, type, published, limits) { // the scores as node models see them
+  const odds = logOddsOf(scores, m, type, published, limits);
   return published || m > 2 ? odds : [...odds, ...odds.map(bend)];
 }
-function logOddsOf(scores, m, type, published) { // or margins, or logarithms of more classes
+function logOddsOf(scores, m, type, published, limits) { // or margins, or logarithms
   if (type === "margin" || (type === "logit" && published)) return scores.map(finite);
   if (published) return scores.map((p) => logOdds(p === 0 ? 0.00001 : p === 1 ? 0.99999 : p));
   if (type === "logit" && scores.length === 1) return [clip(scores[0], -FARTHEST, FARTHEST)];
   const p = type === "logit" ? byClassifier(scores, m).flatMap((part) => softmax(part)) : scores;
-  return m > 2 ? p.map(logarithm) : p.slice(p.length === 2 ? 1 : 0).map(clippedLogOdds);
+  return m > 2 ? p.map(logarithm(limits)) : p.slice(p.length === 2 ? 1 : 0).map(clipped(limits));
 }
 function encoded(value, { categories, fill }) { // itself, a category's code, or NaN if missing
   const key = (each) => (typeof each === "string" ? each : Number(each));
@@ -86,7 +86,7 @@ function readTrees(part) { // the roots; a node has its children and its weight 
 }
 export function load(stored) {
   const { format, version, classes, score_type: type, n_scores, pos_label } = stored;
-  const model = stored.model ?? leaf(stored);
+  const model = stored.model ?? leaf(stored), limits = stored.score_limits ?? LIMITS;
   if (version !== 2 || !model) throw new Error("this is no tree, forest or curve of version 2");
   const { columns } = model.attributes, { forest, boosted } = model;
   const m = classes.length, published = format === "caltree.PublishedCalibrationTree";
@@ -102,8 +102,8 @@ export function load(stored) {
     if (given.length !== n_scores) throw new Error(`give ${n_scores} scores, as in training`);
     const scores = pos_label === classes[0] ? given.map((s) => whole - s) : given;
     const seen = stored.model ? scores : oneClassifier(scores, m, type);
-    const raw = uncalibrated(scores, m, type), x = regressors(seen, m, type, published);
-    const odds = m > 2 ? raw.map(logarithm) : [0, clippedLogOdds(raw[1])]; // uncalibrated
+    const raw = uncalibrated(scores, m, type), x = regressors(seen, m, type, published, limits);
+    const odds = m > 2 ? raw.map(logarithm(limits)) : [0, clipped(limits)(raw[1])]; // uncalibrated
     const known = columns.map((c, i) => encoded(Array.isArray(row) ? row[i] : row[c.name], c));
     const score = (j, k, n) => (n === x.length ? x[k] : x[k * m + j]); // all, or those of class j
     const line = ([first, ...slopes], j) => slopes.reduce(

@@ -9,11 +9,17 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from ._fitted.fingerprint import Fingerprint, calibration_hashes
-from ._fitted.json_values import read_score_columns, read_score_type
+from ._fitted.json_values import (
+    read_score_columns,
+    read_score_limits,
+    read_score_type,
+    write_score_limits,
+)
 from ._fitted.made import Made
 from ._inputs.arrays import Floats, Mask
 from ._inputs.parameters import check_choice
 from ._inputs.score_columns import ScoreColumns, arrange_columns
+from ._inputs.score_limits import ScoreLimits
 from ._inputs.scores import (
     ON_BAD_ROWS,
     ScoreKind,
@@ -38,6 +44,7 @@ class FittedRows:
 
     classes: npt.NDArray[Any]
     score_type: ScoreType
+    score_limits: ScoreLimits
     columns: ScoreColumns
     n_rows: int
     fingerprint: Fingerprint
@@ -46,7 +53,9 @@ class FittedRows:
     def of(cls, rows: TrainingRows, fingerprint: Fingerprint) -> FittedRows:
         """Remember checked rows."""
         n_rows = len(rows.labels)
-        return cls(rows.classes, rows.score_type, rows.columns, n_rows, fingerprint)
+        return cls(
+            rows.classes, rows.score_type, rows.score_limits, rows.columns, n_rows, fingerprint
+        )
 
 
 def take_fingerprint(rows: TrainingRows, matrix: Floats | None = None) -> Fingerprint:
@@ -58,6 +67,7 @@ class Calibrator(WithIntervals, StoredEstimator):
     """Base of the calibrators: whatever has `fit(X, y, scores)` and `predict_proba(X, scores)`."""
 
     score_type_: ScoreType
+    score_limits_: ScoreLimits
     score_columns_: ScoreColumns
     pos_label: Any
     title = "Calibrator"
@@ -218,6 +228,7 @@ class Calibrator(WithIntervals, StoredEstimator):
         names = self.score_columns_.names
         return {
             "score_type": self.score_type_,
+            "score_limits": write_score_limits(self.score_limits_),
             "n_scores": self.n_scores_,
             "pos_label": self.pos_label_,
             "score_names": None if names is None else list(names),
@@ -227,9 +238,11 @@ class Calibrator(WithIntervals, StoredEstimator):
         """Take over the type and the columns of the scores, or raise a ValueError."""
         self.score_columns_ = read_score_columns(state, self.classes_)
         self.score_type_ = read_score_type(state)
+        self.score_limits_ = read_score_limits(state)
 
     def _set_rows(self, rows: FittedRows) -> None:
         self.classes_, self.score_type_ = rows.classes, rows.score_type
+        self.score_limits_ = rows.score_limits
         self.score_columns_, self.fingerprint_ = rows.columns, rows.fingerprint
         self.made_, self.spread_ = Made.of(rows.n_rows), None
 

@@ -111,7 +111,7 @@ class GlobalCalibrator(Calibrator):
         return self._state_of_scores()
 
     def _kind(self) -> ScoreKind:
-        return ScoreKind(len(self.classes_), self.score_type_)
+        return ScoreKind(len(self.classes_), self.score_type_, limits=self.score_limits_)
 
     def _n_columns(self) -> int:
         """The number of maps from a score to a probability."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -184,7 +185,9 @@ class AttributeCalibrator(AttributeEstimator, Calibrator):
         return np.clip(probabilities, 0.0, 1.0, out=probabilities)
 
     def _score_kind(self) -> ScoreKind:
-        return ScoreKind(len(self.classes_), self.score_type_, self.scores_are_published)
+        return ScoreKind(
+            len(self.classes_), self.score_type_, self.scores_are_published, self.score_limits_
+        )
 
     def _predict_in_threads(
         self, matrix: Floats, scores: Floats, log_odds: Floats | None
@@ -269,7 +272,7 @@ class AttributeCalibrator(AttributeEstimator, Calibrator):
 
     def _make_dataset(self, X: Any, rows: TrainingRows, categorical_features: Any) -> Dataset:
         """Return the checked rows as plain arrays."""
-        kind = ScoreKind(len(rows.classes), rows.score_type, self.scores_are_published)
+        kind = replace(rows.kind, published=self.scores_are_published)
         known, matrix = self._learn_attributes(X, rows.keep, rows.weights, categorical_features)
         groups = None if rows.kept_groups is None else number_groups(rows.kept_groups)[1]
         return Dataset.of(known, matrix, rows.labels, kind, rows.scores, rows.weights, groups)

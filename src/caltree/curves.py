@@ -69,6 +69,8 @@ class TemperatureScaling(CurveScaling):
         The same in the form of a tree's node: the intercept and the slopes of each log-odds.
     score_type_ : str
         The type of the scores.
+    score_limits_ : ScoreLimits
+        What smaller and larger probabilities count as.
     n_scores_ : int
         The number of columns of the scores.
     pos_label_ : label or None
@@ -87,7 +89,8 @@ class TemperatureScaling(CurveScaling):
     Notes
     -----
     Log-odds are cut off at about -36.7 and 36.7, beyond which probabilities next to 1 have no
-    digits, and logarithms at -36.7. The scores of several classifiers are averaged.
+    digits, and logarithms at -36.7; rounded probabilities of 0 and 1 half a step from these. The
+    scores of several classifiers are averaged.
 
     Examples
     --------
@@ -174,6 +177,8 @@ class BetaScaling(CurveScaling):
         Both side by side, in the form of a tree's node.
     score_type_ : str
         The type of the scores.
+    score_limits_ : ScoreLimits
+        What smaller and larger probabilities count as.
     n_scores_ : int
         The number of columns of the scores.
     pos_label_ : label or None
@@ -193,7 +198,8 @@ class BetaScaling(CurveScaling):
     Notes
     -----
     Log-odds are cut off at about -36.7 and 36.7, beyond which probabilities next to 1 have no
-    digits, and logarithms at -36.7. The scores of several classifiers are averaged.
+    digits, and logarithms at -36.7; rounded probabilities of 0 and 1 half a step from these. The
+    scores of several classifiers are averaged.
 
     Examples
     --------

@@ -92,6 +92,8 @@ class CalibrationForest(AttributeCalibrator):
         The names of the attributes, if `X` had names.
     score_type_ : str
         The type of the scores, as it was used.
+    score_limits_ : ScoreLimits
+        What smaller and larger probabilities count as.
     n_scores_ : int
         The number of columns of the scores.
     pos_label_ : label or None

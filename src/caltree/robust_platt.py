@@ -46,6 +46,8 @@ class RobustPlattScaling(PlattScaling):
         The sigmoids: one, that of the second class, for two classes; otherwise one per class.
     score_type_ : str
         The type of the scores.
+    score_limits_ : ScoreLimits
+        What smaller and larger probabilities count as.
     n_scores_ : int
         The number of columns of the scores.
     pos_label_ : label or None

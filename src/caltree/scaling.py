@@ -13,7 +13,7 @@ from ._fitted.json_values import SCORE_KEYS, read_numbers
 from ._fitted.splines import cubic_pieces, evaluate_pieces
 from ._global_base import GlobalCalibrator
 from ._inputs.arrays import Floats, Mask
-from ._inputs.scores import log_odds, normalize_rows
+from ._inputs.scores import normalize_rows
 from ._inputs.training_rows import TrainingRows
 from ._training.scaling import (
     LARGEST_COEFFICIENT,
@@ -54,6 +54,8 @@ class PlattScaling(GlobalCalibrator):
         The sigmoids: one, that of the second class, for two classes; otherwise one per class.
     score_type_ : str
         The type of the scores.
+    score_limits_ : ScoreLimits
+        What smaller and larger probabilities count as.
     n_scores_ : int
         The number of columns of the scores.
     pos_label_ : label or None
@@ -68,7 +70,8 @@ class PlattScaling(GlobalCalibrator):
     Notes
     -----
     Log-odds are cut off at about -36.7 and 36.7, beyond which probabilities next to 1 have no
-    digits. Two columns of logits or margins count by their difference.
+    digits, and rounded probabilities of 0 and 1 half a step from these. Two columns of logits or
+    margins count by their difference.
 
     Examples
     --------
@@ -86,7 +89,7 @@ class PlattScaling(GlobalCalibrator):
     intercepts_: Floats
 
     def _fit(self, rows: TrainingRows) -> dict[str, Any]:
-        odds = log_odds(rows.kind.one_score_a_class(rows.scores), rows.score_type)
+        odds = rows.kind.log_odds(rows.kind.one_score_a_class(rows.scores))
         sigmoids = _one_versus_rest(self._fitter(), odds, rows)
         return {
             "slopes_": np.array([slope for slope, _ in sigmoids]),
@@ -97,7 +100,8 @@ class PlattScaling(GlobalCalibrator):
         return fit_sigmoid
 
     def _calibrate(self, matrix: Floats) -> Floats:
-        odds = log_odds(self._kind().one_score_a_class(matrix), self.score_type_)
+        kind = self._kind()
+        odds = kind.log_odds(kind.one_score_a_class(matrix))
         linear = odds * self.slopes_ + self.intercepts_
         if len(self.classes_) == 2:
             return np.hstack([expit(-linear), expit(linear)])
@@ -149,6 +153,8 @@ class IsotonicScaling(GlobalCalibrator):
         classes; otherwise one per class.
     score_type_ : str
         The type of the scores.
+    score_limits_ : ScoreLimits
+        What smaller and larger probabilities count as.
     n_scores_ : int
         The number of columns of the scores.
     pos_label_ : label or None
@@ -251,6 +257,8 @@ class SmoothIsotonicScaling(IsotonicScaling):
         for two classes; otherwise one per class.
     score_type_ : str
         The type of the scores.
+    score_limits_ : ScoreLimits
+        What smaller and larger probabilities count as.
     n_scores_ : int
         The number of columns of the scores.
     pos_label_ : label or None
@@ -319,6 +327,8 @@ class IdentityCalibrator(GlobalCalibrator):
         The labels, sorted; the columns of `predict_proba`.
     score_type_ : str
         The type of the scores.
+    score_limits_ : ScoreLimits
+        What smaller and larger probabilities count as.
     n_scores_ : int
         The number of columns of the scores.
     pos_label_ : label or None

@@ -108,6 +108,16 @@ def test_margins_of_which_some_partition_could_be_probabilities():
     assert fitted(tree) == fitted(local)
 
 
+@pytest.mark.parametrize("pos_label", [0, 1])
+def test_rounded_scores_of_which_few_partitions_have_the_extremes(pos_label):
+    X, y, scores = make_rows(600)
+    scores = scores[:, pos_label].round(1).clip(0.1, 0.8)
+    scores[:20], scores[-5:] = 0.0, 0.9
+    local, tree = trees(X, y, scores, pos_label=pos_label)
+    assert local.score_limits_.lowest == 0.05 or local.score_limits_.highest == 0.95
+    assert fitted(tree) == fitted(local)
+
+
 def test_several_classifiers():
     X, y, scores = make_rows(600)
     local, tree = trees(X, y, np.hstack([scores, np.roll(scores, 1, axis=1)]))

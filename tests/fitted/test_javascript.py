@@ -187,6 +187,19 @@ def test_a_score_of_the_first_class(node):
     )
 
 
+def test_rounded_scores(node):
+    cases = []
+    for n_classes in (2, 3):
+        X, y, scores = make_rows(600, n_classes=n_classes)
+        votes = np.random.default_rng(0).multinomial(10, scores) / 10
+        for calibrator in (CalibrationTree(), BetaScaling(), PublishedCalibrationTree()):
+            calibrator.fit(X, y, votes)
+            assert calibrator.score_limits_.lowest == 0.05
+            given = extreme_scores(votes, np.random.default_rng(1))
+            cases.append((calibrator, X, given))
+    assert_same(node, *cases)
+
+
 def test_probabilities_that_do_not_sum_to_one(node):
     X, y, scores = make_rows(500, n_classes=3)
     rng = np.random.default_rng(0)

@@ -136,11 +136,18 @@ def _cases():
         "beta, first class": Case(BetaScaling, **first),
         "isotonic, first class": Case(IsotonicScaling, **first),
         "identity, first class": Case(IdentityCalibrator, **first),
+        "rounded": Case(CalibrationTree, scores="rounded", columns=1),
+        "rounded, three classes": Case(CalibrationTree, n_classes=3, scores="rounded"),
+        "rounded, first class": Case(CalibrationTree, scores="rounded", **first),
+        "boosting, rounded": Case(CalibrationBoosting, scores="rounded"),
+        "platt, rounded, three classes": Case(PlattScaling, n_classes=3, scores="rounded"),
+        "beta, rounded": Case(BetaScaling, scores="rounded", columns=1),
         "identity of logits": Case(IdentityCalibrator, n_classes=3, scores="logit"),
     }
 
 
 CASES = _cases()
+PROBABILITIES = {"probability", "perfect", "rounded"}
 
 
 @cache
@@ -217,7 +224,7 @@ def hostile_rows(name, n_rows=100_000, seed=5):
     evidence = rng.normal(scale=2.0, size=(n_rows, case.n_classifiers, case.n_classes))
     scores = _as_scores(case, evidence)
     nasty = rng.random(scores.shape) < 0.05
-    if case.scores in {"probability", "perfect"}:
+    if case.scores in PROBABILITIES:
         values = [0.0, 1.0, 1e-300, TINIEST, 0.5, 1e-17, NEXT_TO_ONE, 2.0**-53, 1e-5]
     else:
         values = [0.0, -0.0, 1e100, -1e100, 1e300, -1e300, TINIEST, 1e-300, 40.0, -800.0]
@@ -227,9 +234,11 @@ def hostile_rows(name, n_rows=100_000, seed=5):
 def _as_scores(case, evidence):
     """Evidence by classifier and class as the scores of a case."""
     n_rows = len(evidence)
-    if case.scores in {"probability", "perfect"}:
+    if case.scores in PROBABILITIES:
         scores = np.exp(evidence)
         scores /= scores.sum(axis=2, keepdims=True)
+        if case.scores == "rounded":
+            scores = _round(scores)
         if case.columns == 1:
             return scores[:, 0, :1] if case.of_first else scores[:, 0, 1:2]
         return scores.reshape(n_rows, -1)
@@ -237,3 +246,12 @@ def _as_scores(case, evidence):
         margin = evidence[:, 0, 1:2] - evidence[:, 0, :1]
         return -margin if case.of_first else margin
     return evidence.reshape(n_rows, -1)
+
+
+def _round(scores):
+    """Twentieths, some of them 0 or 1, whose sum is 1."""
+    steps = np.floor(20 * scores)
+    first = steps.argmax(axis=2)[..., np.newaxis]
+    missing = 20 - steps.sum(axis=2, keepdims=True)
+    np.put_along_axis(steps, first, np.take_along_axis(steps, first, axis=2) + missing, axis=2)
+    return steps / 20

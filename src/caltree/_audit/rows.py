@@ -15,7 +15,8 @@ from .._inputs.arrays import Floats, Labels
 from .._inputs.attributes import Attributes, Identifiers, learn
 from .._inputs.groups import GroupNumbers, number_groups, refuse_few_groups
 from .._inputs.labels import warn_of_label_column
-from .._inputs.scores import SMALLEST_PROBABILITY, ScoreKind
+from .._inputs.score_limits import SMALLEST_PROBABILITY
+from .._inputs.scores import ScoreKind
 from .._inputs.training_rows import check_training_rows
 
 # Fewer rows show nothing: neither half could test what the other has found.

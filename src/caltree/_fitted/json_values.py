@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._inputs.score_columns import ScoreColumns
+from .._inputs.score_limits import USUAL_LIMITS, ScoreLimits
 from .._inputs.scores import ScoreType
 
 # No loss, weight or pruning strength is larger.
@@ -17,7 +18,7 @@ _LARGEST_NUMBER = 1e300
 # Up to here all whole numbers are doubles.
 _LARGEST_WHOLE = 2.0**53
 # The fields of the scores, which every stored calibrator has.
-SCORE_KEYS = {"score_type", "n_scores", "pos_label", "score_names"}
+SCORE_KEYS = {"score_type", "score_limits", "n_scores", "pos_label", "score_names"}
 
 
 def read_numbers(
@@ -78,6 +79,24 @@ def read_score_type(state: dict[str, Any]) -> ScoreType:
         raise ValueError(f"a stored calibrator cannot have score_type {reprlib.repr(found)}")
     score_type: ScoreType = found
     return score_type
+
+
+def write_score_limits(limits: ScoreLimits) -> list[float] | None:
+    """Return what probabilities of 0 and 1 count as; None for the usual limits."""
+    return None if limits == USUAL_LIMITS else [limits.lowest, limits.highest]
+
+
+def read_score_limits(state: dict[str, Any]) -> ScoreLimits:
+    """Return what probabilities of 0 and 1 count as, or raise a ValueError."""
+    if state["score_limits"] is None:
+        return USUAL_LIMITS
+    lowest, *others = read_numbers(state, "score_limits", float, 1).tolist()
+    if state["score_type"] != "probability" or len(others) != 1 or not 0 < lowest <= others[0] < 1:
+        raise ValueError(
+            "score_limits of a stored calibrator must be null or, of probabilities, two numbers "
+            "between 0 and 1"
+        )
+    return ScoreLimits(lowest, others[0])
 
 
 def read_score_columns(state: dict[str, Any], classes: npt.NDArray[Any]) -> ScoreColumns:

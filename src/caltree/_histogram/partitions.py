@@ -215,7 +215,8 @@ def plan_of(seen: ScoresSeen, known: Known, n_judged: int, scoring: str) -> Plan
     if option == "auto":
         verdict = seen.survey.score_type()
         option, warning = verdict.score_type, verdict.warning
-    kind = ScoreKind(n_classes, option)
+    limits = seen.survey.edges.limits(option, is_turned=seen.columns.is_turned)
+    kind = ScoreKind(n_classes, option, limits=limits)
     if seen.columns.is_turned:
         sample = replace(sample, scores=turn(sample.scores, option))
     plan, attributes = make_plan(

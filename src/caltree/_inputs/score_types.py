@@ -10,6 +10,7 @@ import numpy as np
 
 from .arrays import Floats, Mask
 from .parameters import check_choice
+from .score_limits import ScoreEdges
 from .scores import SCORE_TYPES, ScoreType, check_probabilities
 
 # If so few rows of many are not probabilities, these rows are wrong.
@@ -69,6 +70,7 @@ class ScoreSurvey:
     unequal: Odd | None
     all_certain: bool
     """Whether every score is 0 or 1."""
+    edges: ScoreEdges
 
     @classmethod
     def of(
@@ -104,6 +106,7 @@ class ScoreSurvey:
             int(unequal.sum()),
             None if off is None else (off[1], float(sums[off[0]])),
             _are_certain(matrix[:_FEWEST_CERTAIN]) and _are_certain(matrix),
+            ScoreEdges.of(matrix),
         )
 
     def merge(self, other: ScoreSurvey) -> ScoreSurvey:
@@ -117,6 +120,7 @@ class ScoreSurvey:
             self.n_unequal + other.n_unequal,
             self.unequal or other.unequal,
             self.all_certain and other.all_certain,
+            self.edges.merge(other.edges),
         )
 
     def score_type(self) -> Verdict:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy.special import expit, softmax
 
 from .arrays import Floats, Mask
+from .score_limits import SMALLEST_PROBABILITY, USUAL_LIMITS, ScoreLimits
 from .warning import describe
 
 ScoreType: TypeAlias = Literal["probability", "logit", "margin"]
@@ -19,8 +20,6 @@ ON_BAD_ROWS = ("error", "nan")
 SCORE_TYPES: tuple[Literal["auto"] | ScoreType, ...] = ("auto", "probability", "logit", "margin")
 # Beyond this only the sign of a score means anything; its square is still a finite number.
 LARGEST_SCORE = 1e100
-# The distance between 1 and the largest number below it.
-SMALLEST_PROBABILITY = 2.0**-53
 LARGEST_LOG_ODDS = math.log((1.0 - SMALLEST_PROBABILITY) / SMALLEST_PROBABILITY)
 # The published method counts certainties as these.
 PUBLISHED_ZERO, PUBLISHED_ONE = 0.00001, 0.99999
@@ -107,6 +106,8 @@ class ScoreKind:
     score_type: ScoreType
     published: bool = False
     """Whether they become regressors as in the published method."""
+    limits: ScoreLimits = USUAL_LIMITS
+    """What probabilities of 0 and 1 count as in other methods."""
 
     def regressors(self, matrix: Floats) -> Floats:
         """The regressors of the node models, as a new Fortran-ordered matrix.
@@ -134,8 +135,13 @@ class ScoreKind:
         if self.n_classes > 2:
             # Unlike log-odds, these can be sharpened for all classes together, and the classes of
             # a sure row keep their order.
-            return np.asfortranarray(np.log(np.maximum(matrix, SMALLEST_PROBABILITY)))
-        return log_odds(matrix[:, 1:] if matrix.shape[1] == 2 else matrix, "probability")
+            return np.asfortranarray(np.log(np.maximum(matrix, self.limits.lowest)))
+        second = matrix[:, 1:] if matrix.shape[1] == 2 else matrix
+        return log_odds(second, "probability", self.limits)
+
+    def log_odds(self, matrix: Floats) -> Floats:
+        """The log-odds of each column; see the function of this name."""
+        return log_odds(matrix, self.score_type, self.limits)
 
     def offset(self, matrix: Floats, regressors: Floats) -> Floats | None:
         """The uncalibrated probabilities in the log-odds of the node models, Fortran-ordered.
@@ -149,8 +155,8 @@ class ScoreKind:
             return regressors[:, :1]
         probabilities = self.uncalibrated(matrix)
         if self.n_classes == 2:
-            return log_odds(probabilities[:, 1:], "probability")
-        return np.asfortranarray(np.log(np.maximum(probabilities, SMALLEST_PROBABILITY)))
+            return log_odds(probabilities[:, 1:], "probability", self.limits)
+        return np.asfortranarray(np.log(np.maximum(probabilities, self.limits.lowest)))
 
     def uncalibrated(self, matrix: Floats) -> Floats:
         """The scores as probabilities, one column per class.
@@ -238,12 +244,18 @@ def resolve_monotone(monotone: bool | Literal["auto"], kind: ScoreKind, n_column
     return bool(monotone)
 
 
-def log_odds(matrix: Floats, score_type: ScoreType, *, published: bool = False) -> Floats:
+def log_odds(
+    matrix: Floats,
+    score_type: ScoreType,
+    limits: ScoreLimits = USUAL_LIMITS,
+    *,
+    published: bool = False,
+) -> Floats:
     """Turn scores into log-odds, as a new Fortran-ordered matrix.
 
     Scores other than probabilities are unchanged, but clipped to -1e100 and 1e100. Probabilities
-    are clipped to 2**-53 and 1 - 2**-53, that is log-odds to about -36.7 and 36.7, so that their
-    order stays. With `published` a probability of 0 counts as 0.00001 and one of 1 as 0.99999, and
+    are clipped to the limits: by default 2**-53 and 1 - 2**-53, that is log-odds to about -36.7 and
+    36.7. With `published` a probability of 0 counts as 0.00001 and one of 1 as 0.99999, and
     no other is changed, however small.
     """
     if score_type != "probability":
@@ -255,7 +267,7 @@ def log_odds(matrix: Floats, score_type: ScoreType, *, published: bool = False) 
         np.copyto(odds, PUBLISHED_ZERO, where=odds == 0.0)
         np.copyto(odds, PUBLISHED_ONE, where=odds == 1.0)
     else:
-        np.clip(odds, SMALLEST_PROBABILITY, 1.0 - SMALLEST_PROBABILITY, out=odds)
+        np.clip(odds, limits.lowest, limits.highest, out=odds)
     np.divide(odds, 1.0 - odds, out=odds)
     return np.log(odds, out=odds)
 

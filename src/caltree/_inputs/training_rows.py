@@ -13,6 +13,7 @@ from .indexing import count_rows
 from .labels import check_labels, check_training_weights, check_weights, warn_of_few_rows
 from .ranking import find_backwards, warn_of_backwards
 from .score_columns import ScoreColumns, find_columns, turn
+from .score_limits import ScoreEdges, ScoreLimits
 from .score_types import resolve_score_type
 from .scores import ScoreKind, ScoreType, as_score_matrix
 
@@ -39,6 +40,7 @@ class TrainingRows:
     columns: ScoreColumns
     """The columns as they were given."""
     score_type: ScoreType
+    score_limits: ScoreLimits
     weights: Floats | None
     keep: Mask | None
     """The rows of the table that are used; None for all."""
@@ -53,7 +55,7 @@ class TrainingRows:
     @property
     def kind(self) -> ScoreKind:
         """The kind of the scores."""
-        return ScoreKind(len(self.classes), self.score_type)
+        return ScoreKind(len(self.classes), self.score_type, limits=self.score_limits)
 
 
 def check_labelled_rows(
@@ -99,10 +101,19 @@ def check_training_rows(
     matrix = as_score_matrix(scores, n_rows, len(classes), keep, of)
     columns, matrix = find_columns(scores, matrix, classes, pos_label)
     kind = resolve_score_type(matrix, len(classes), score_type, keep)
+    limits = ScoreEdges.of(matrix).limits(kind, is_turned=columns.is_turned)
     if columns.is_turned:
         matrix = turn(matrix, kind)
     rows = TrainingRows(
-        classes, labelled.labels, matrix, columns, kind, labelled.weights, keep, known_groups
+        classes,
+        labelled.labels,
+        matrix,
+        columns,
+        kind,
+        limits,
+        labelled.weights,
+        keep,
+        known_groups,
     )
     backwards = find_backwards(rows.scores, rows.kind, rows.labels, rows.weights)
     warn_of_backwards(backwards, classes.tolist(), columns.positive, stacklevel=4)

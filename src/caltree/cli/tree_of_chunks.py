@@ -49,9 +49,13 @@ class TreeOfChunks(CalibrationTree):
         scores.warn(known.classes)
         growth = self._growth(scores.kind, scores.columns.n_columns)
         engine = HistogramEngine(rows.pool, rows.plan, rows.attributes, growth)
-        score_type = scores.kind.score_type
         return engine, FittedRows(
-            known.classes, score_type, scores.columns, known.n_rows, rows.fingerprint
+            known.classes,
+            scores.kind.score_type,
+            scores.kind.limits,
+            scores.columns,
+            known.n_rows,
+            rows.fingerprint,
         )
 
     def to_tree(self) -> CalibrationTree:

@@ -214,7 +214,12 @@ class _Rows:
         """The facts to remember about the rows."""
         known, read = self.known, self.planned[2]
         return FittedRows(
-            known.classes, self.kind.score_type, read.columns, known.n_rows, self.fingerprint
+            known.classes,
+            read.kind.score_type,
+            read.kind.limits,
+            read.columns,
+            known.n_rows,
+            self.fingerprint,
         )
 
     def grow(

@@ -136,7 +136,12 @@ class CalibrationTree(WithoutIntervals, tree.CalibrationTree):
         growth = self._growth(read.kind, read.columns.n_columns)
         engine = HistogramEngine(pool, plan, attributes, growth)
         return engine, FittedRows(
-            known.classes, read.kind.score_type, read.columns, known.n_rows, fingerprint
+            known.classes,
+            read.kind.score_type,
+            read.kind.limits,
+            read.columns,
+            known.n_rows,
+            fingerprint,
         )
 
     def predict_proba(

@@ -49,7 +49,14 @@ def add_calibrator(
     Scores, of which there are `width` columns, and probabilities are of double precision;
     `missing_text` stands for a missing string.
     """
-    given = Scores(graph, scores, width, len(calibrator.classes_), calibrator.score_type_)
+    given = Scores(
+        graph,
+        scores,
+        width,
+        len(calibrator.classes_),
+        calibrator.score_type_,
+        calibrator.score_limits_,
+    )
     if width == 1 and calibrator.score_columns_.is_turned:
         given = given.turn()
     if isinstance(calibrator, PlattScaling):

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..._inputs.score_limits import USUAL_LIMITS, ScoreLimits
 from ..._inputs.scores import (
     LARGEST_LOG_ODDS,
     LARGEST_SCORE,
     PUBLISHED_ONE,
     PUBLISHED_ZERO,
-    SMALLEST_PROBABILITY,
     SUM_ROUNDING,
     ScoreType,
 )
@@ -31,6 +31,8 @@ class Scores:
     """The number of columns."""
     n_classes: int
     score_type: ScoreType
+    limits: ScoreLimits = USUAL_LIMITS
+    """What probabilities of 0 and 1 count as."""
 
     def turn(self) -> Scores:
         """As :func:`caltree._inputs.score_columns.turn`."""
@@ -45,7 +47,7 @@ class Scores:
         if self.score_type != "probability":
             return replace(self, matrix=op("Clip", p, -LARGEST_SCORE, LARGEST_SCORE))
         if not published:
-            p = op("Clip", p, SMALLEST_PROBABILITY, 1.0 - SMALLEST_PROBABILITY)
+            p = op("Clip", p, self.limits.lowest, self.limits.highest)
         else:
             p = op("Where", op("Equal", p, 0.0), PUBLISHED_ZERO, p)
             p = op("Where", op("Equal", p, 1.0), PUBLISHED_ONE, p)
@@ -75,7 +77,7 @@ class Scores:
             matrix = self.graph.reshape(softmax, -1, self.width)
         probabilities = replace(self, matrix=matrix, score_type="probability")
         if self.n_classes > 2:
-            return replace(self, matrix=op("Log", op("Max", matrix, SMALLEST_PROBABILITY)))
+            return replace(self, matrix=op("Log", op("Max", matrix, self.limits.lowest)))
         if self.width == 2:
             probabilities = probabilities._second()
         return probabilities.log_odds(published)
@@ -98,7 +100,7 @@ class Scores:
         if self.n_classes == 2:
             second = replace(probabilities, score_type="probability")._second()
             return second.log_odds().matrix
-        return op("Log", op("Max", probabilities.matrix, SMALLEST_PROBABILITY))
+        return op("Log", op("Max", probabilities.matrix, self.limits.lowest))
 
     def average(self) -> Scores:
         """As :func:`caltree._inputs.scores.ScoreKind.average`."""

@@ -137,6 +137,7 @@ def to_sql(calibrator: Calibrator, dialect: str, scores: Any, attributes: Any) -
         columns=[database.cast(column, database.number) for column in columns],
         labels=labels,
         score_type=calibrator.score_type_,
+        limits=calibrator.score_limits_,
         taken=[*names, *score_names],
         is_turned=is_turned,
     )

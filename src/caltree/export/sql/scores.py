@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from ..._inputs.score_limits import ScoreLimits
 from ..._inputs.scores import (
     LARGEST_LOG_ODDS,
     LARGEST_SCORE,
-    SMALLEST_PROBABILITY,
     SUM_ROUNDING,
     ScoreType,
     log_odds,
@@ -41,6 +41,8 @@ class Scores:
     """The columns as doubles."""
     labels: Sequence[Any]
     score_type: ScoreType
+    limits: ScoreLimits
+    """What probabilities of 0 and 1 count as."""
     taken: list[str]
     """The names of columns, which no short name may be."""
     is_turned: bool = False
@@ -95,7 +97,7 @@ class Scores:
         elif published:
             return [self._published_log_odds(column) for column in columns], _LOWEST_LOG
         if m > 2:
-            return [self._log(column) for column in columns], -math.log(SMALLEST_PROBABILITY)
+            return [self._log(column) for column in columns], -math.log(self.limits.lowest)
         used = columns[1:] if len(columns) == 2 else columns
         return [self.clipped_log_odds(column) for column in used], LARGEST_LOG_ODDS
 
@@ -147,7 +149,7 @@ class Scores:
 
     def clipped_log_odds(self, probability: str) -> str:
         """Return the log-odds of a probability, clipped."""
-        p = self.dialect.clip(probability, SMALLEST_PROBABILITY, 1.0 - SMALLEST_PROBABILITY)
+        p = self.dialect.clip(probability, self.limits.lowest, self.limits.highest)
         return f"ln({p} / (1 - {p}))"
 
     def for_products(self, score: str) -> str:
@@ -173,7 +175,7 @@ class Scores:
         return f"CASE WHEN {total} < {_SMALLEST_SHARE!r} THEN {total} ELSE {mean} END"
 
     def _log(self, probability: str) -> str:
-        return f"ln({self.dialect.clip_below(probability, SMALLEST_PROBABILITY)})"
+        return f"ln({self.dialect.clip_below(probability, self.limits.lowest)})"
 
     def _published_log_odds(self, p: str) -> str:
         lowest, highest = log_odds(np.array([[0.0, 1.0]]), "probability", published=True)[0]
