@@ -14,6 +14,7 @@ from caltree import (
     CalibrationForest,
     CalibrationTree,
     PlattScaling,
+    PublishedCalibrationTree,
     TemperatureScaling,
 )
 from caltree._inputs.score_limits import USUAL_LIMITS, ScoreEdges, ScoreLimits
@@ -138,3 +139,16 @@ def test_uncalibrated_scores_are_untouched():
     X, y, scores = rounded_scores(1000, 0)
     tree = CalibrationTree().fit(X, y, scores)
     assert tree.uncalibrated(tree.read_scores([0.0, 1.0])).tolist() == [[1.0, 0.0], [0.0, 1.0]]
+
+
+def test_text_says_what_certain_scores_count_as():
+    X, y, scores = rounded_scores(1000, 0)
+    said = "in formulas, a score below 0.005 counts as 0.005, and one above 0.995 counts as 0.995"
+    assert said in CalibrationTree().fit(X, y, scores).to_text().splitlines()
+    below = "in formulas, a score below 0.005 counts as 0.005"
+    for pos_label in (False, True):
+        tree = CalibrationTree(pos_label=pos_label).fit(X, y == pos_label, scores.clip(0.0, 0.99))
+        assert below in tree.to_text().splitlines()
+    usual = CalibrationTree().fit(X, y, scores.clip(0.005, 0.995))
+    published = PublishedCalibrationTree().fit(X, y, scores)
+    assert "in formulas" not in usual.to_text() + published.to_text()

@@ -13,6 +13,7 @@ from scipy.special import logit, softmax
 
 from .._inputs.arrays import Floats
 from .._inputs.score_columns import ScoreColumns
+from .._inputs.score_limits import LEAST_STEP
 from .._inputs.scores import ScoreKind
 from .model import FittedModel
 
@@ -52,7 +53,7 @@ class Formulas(ABC):
         """Say what the formulas and outcomes mean, a line each as far as there are any."""
         if self.tree.uncalibrated_weight == 1.0:
             return []
-        lines = [self.explain_letters()]
+        lines = [self.explain_letters(), *self.explain_limits()]
         if self.has_outcomes and (self.is_average or len(self.classes) > 2):
             lines.append(self.explain_outcomes() + self._explain_average())
         return lines
@@ -60,6 +61,10 @@ class Formulas(ABC):
     @abstractmethod
     def explain_letters(self) -> str:
         """Say what the letters in formulas stand for."""
+
+    def explain_limits(self) -> list[str]:
+        """Say what very small and large scores count as, in a line if it is not the usual."""
+        return []
 
     def explain_outcomes(self) -> str:
         """Say what the outcomes of leaves are; see `has_outcomes`."""
@@ -117,6 +122,19 @@ class ScoreFormulas(Formulas):
 
     kind: ScoreKind
     columns: ScoreColumns
+
+    def explain_limits(self) -> list[str]:
+        lowest, highest = self.kind.limits.lowest, self.kind.limits.highest
+        if self.columns.is_turned:
+            lowest, highest = 1.0 - highest, 1.0 - lowest
+        said = []
+        if lowest >= LEAST_STEP / 2:
+            said.append(f"below {lowest:g} counts as {lowest:g}")
+        if highest <= 1.0 - LEAST_STEP / 2 and len(self.classes) == 2:
+            said.append(f"above {highest:.10g} counts as {highest:.10g}")
+        if self.kind.published or not said:
+            return []
+        return [f"in formulas, a score {', and one '.join(said)}"]
 
     @property
     def has_outcomes(self) -> bool:

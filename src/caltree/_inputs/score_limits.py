@@ -14,7 +14,7 @@ from .arrays import Floats
 # The distance between 1 and the largest number below it.
 SMALLEST_PROBABILITY = 2.0**-53
 # A classifier that gives smaller probabilities does not round them: its 0 is smaller still.
-_LEAST_STEP = 1e-9
+LEAST_STEP = 1e-9
 
 
 @dataclass(frozen=True)
@@ -72,4 +72,4 @@ class ScoreEdges:
 
 
 def _half_step(step: float) -> float:
-    return step / 2 if _LEAST_STEP <= step < 1.0 else SMALLEST_PROBABILITY
+    return step / 2 if LEAST_STEP <= step < 1.0 else SMALLEST_PROBABILITY
