@@ -11,6 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OrdinalEncoder
 
 from caltree._fitted.files import write_atomically
 from caltree.paper import protocol
@@ -30,11 +34,22 @@ def _gradient_boosting(seed: int) -> Any:
     return LGBMClassifier(random_state=seed, n_jobs=1, verbose=-1)
 
 
+def _random_forest(seed: int) -> Any:
+    """A random forest, whose probabilities are shares of votes, and often 0 or 1."""
+    codes = OrdinalEncoder(
+        handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-1
+    )
+    nominal = make_column_selector(dtype_exclude="number")
+    encode = make_column_transformer((codes, nominal), remainder="passthrough")
+    return make_pipeline(encode, RandomForestClassifier(random_state=seed, n_jobs=1))
+
+
 LEARNERS: Mapping[str, Callable[[int], Any]] = {
     **protocol.LEARNERS,
     "gradient_boosting": _gradient_boosting,
+    "random_forest": _random_forest,
 }
-"""The base classifiers, by name: those of the paper, and LightGBM."""
+"""The base classifiers, by name: those of the paper, LightGBM, and scikit-learn's random forest."""
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,18 @@ def test_groups_are_all_rows_those_of_columns_and_of_pairs(found):
     assert {len(each.conditions) for each in found.groups[-6:]} == {2}
 
 
+def test_each_code_is_a_group():
+    table, labels, scores, _ = make_rows(2000, seed=5)
+    random = np.random.default_rng(0)
+    table = table.assign(race=random.integers(0, 9, 2000), ratio=random.random(2000))
+    table["days"], table["half"] = random.integers(0, 30, 2000), random.integers(0, 9, 2000) / 2
+    for column, n_groups in {"race": 9, "ratio": 5, "days": 5, "half": 5}.items():
+        groups = audit(table, labels, scores, by=column).groups[1:]
+        assert len(groups) == n_groups
+        assert sum(each.n_rows for each in groups) == 2000
+        assert (groups[3].name == "race = 3") == (column == "race")
+
+
 def test_the_parts_of_the_loss_sum_to_the_loss(found):
     _, labels, scores, _ = make_rows(4000, shift=1.0)
     truth = labels == "yes"

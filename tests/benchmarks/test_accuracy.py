@@ -61,16 +61,17 @@ def test_a_fold_is_that_of_the_paper_with_five_folds(run):
             assert found[0, 3] == expected.measures[name][measure]
 
 
-def test_gradient_boosting_is_a_learner_too(run):
-    pytest.importorskip("lightgbm")
-    given = ["--datasets", "vote", "--learners", "naive_bayes,gradient_boosting", "--runs", "1"]
+@pytest.mark.parametrize("learner", ["gradient_boosting", "random_forest"])
+def test_learners_that_the_paper_does_not_have(run, learner):
+    if learner == "gradient_boosting":
+        pytest.importorskip("lightgbm")
+    given = ["--datasets", "vote", "--learners", f"naive_bayes,{learner}", "--runs", "1"]
     said = run("run", "--data-dir", "data", *given, "--calibrators", "none,platt,isotonic,tree")
     assert "10 of 10 folds are complete in accuracy.sqlite" in said.err
-    learners = ("naive_bayes", "gradient_boosting")
     store = work.Results("accuracy.sqlite")
-    one, other = (store.results("vote", learner, "none") for learner in learners)
+    one, other = (store.results("vote", name, "none") for name in ("naive_bayes", learner))
     assert one.keys() == other.keys() and one != other
-    assert "| vote | gradient_boosting | 2 | 5 |" in run("table", "--cells").out
+    assert f"| vote | {learner} | 2 | 5 |" in run("table", "--cells").out
 
 
 def test_what_is_done_is_not_done_again_and_scores_are_kept(run, carried_out, monkeypatch):

@@ -55,7 +55,8 @@ def audit(
         Scores of the classifier: probabilities or log-odds, one column per class; with two classes
         one column is enough.
     by : str, or list of names or indices, optional
-        Columns of `X` whose groups are to be tested, such as ``["sex", "education"]``. Numbers are
+        Columns of `X` whose groups are to be tested, such as ``["sex", "education"]``. Whole
+        numbers of at most 20 values may be codes, and each value is a group; other numbers are
         divided into five parts.
     pairs : bool, default=False
         Also test the groups of every pair of these columns.

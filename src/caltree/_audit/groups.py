@@ -11,14 +11,16 @@ import numpy as np
 
 from .._fitted.conditions import with_short_names
 from .._fitted.segments import segments
-from .._inputs.arrays import Mask
+from .._inputs.arrays import Floats, Mask
 from .._inputs.indexing import column_positions
 from .._inputs.tables import read_table
 from .effects import Effect, effect_of
 from .regions import Half, effects_in_halves
 from .rows import Rows
 
-# Numbers are divided into as many parts of about as many rows.
+# Whole numbers of so few values may be codes: each value is a group. Other numbers are divided into
+# as many parts of about as many rows.
+_MOST_CODES = 20
 _PARTS_OF_NUMBERS = 5
 
 
@@ -82,7 +84,14 @@ def make_groups(
 
 def _segments(rows: Rows, column: int) -> Iterator[tuple[str, Mask]]:
     attribute = with_short_names(rows.attributes.columns[column])
-    yield from segments(attribute, rows.matrix[:, column], _PARTS_OF_NUMBERS)
+    values = rows.matrix[:, column]
+    parts = _MOST_CODES if _may_be_codes(values) else _PARTS_OF_NUMBERS
+    yield from segments(attribute, values, parts)
+
+
+def _may_be_codes(values: Floats) -> bool:
+    distinct = np.unique(values[~np.isnan(values)])
+    return len(distinct) <= _MOST_CODES and bool((distinct == np.round(distinct)).all())
 
 
 def _examine(rows: Rows, conditions: list[str], inside: Mask, halves: tuple[Half, Half]) -> Named:

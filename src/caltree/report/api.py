@@ -98,7 +98,8 @@ def report(
         `CalibratedClassifier` has its own.
     by : str, or list of names or indices, optional
         Columns of `X` whose groups are to be tested, such as ``["sex", "education"]``. They need
-        not be attributes of the calibrator. Numbers are divided into five parts.
+        not be attributes of the calibrator. Whole numbers of at most 20 values may be codes, and
+        each value is a group; other numbers are divided into five parts.
     sample_weight : array-like of shape (n,), optional
         How much each row counts. A row is one observation, whatever its weight.
     groups : array-like of shape (n,), optional
