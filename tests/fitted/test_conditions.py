@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from caltree._fitted import conditions as words
 from caltree._fitted.conditions import Limits
 from caltree._fitted.model import FittedModel
+from caltree._fitted.names import printable
 from caltree._fitted.outline import Outline
 from caltree._inputs.attributes import Attribute, Attributes
 
@@ -254,3 +255,11 @@ def test_long_categories_are_cut(tmp_path):
     assert len(column.name) == 60 and column.categories == ("c" * 59 + "…", "3")
     assert words.with_short_names(NUMBER) == NUMBER
     assert pd.notna(column.fill)
+
+
+@pytest.mark.parametrize(
+    ("value", "written"), [(1.0, "1"), (-3.0, "-3"), (2.5, "2.5"), (1e300, "1e+300"), ("1.0", "1.0")]
+)
+def test_whole_numbers_among_categories_have_no_fraction(value, written):
+    """A column of codes with a missing value becomes one of floats in pandas."""
+    assert printable(value) == written

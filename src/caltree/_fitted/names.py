@@ -12,7 +12,9 @@ SPACE = "\N{NO-BREAK SPACE}"
 
 
 def printable(value: Any) -> str:
-    """Return a name in which nothing moves the cursor or starts a new line."""
+    """Return a name in which nothing moves the cursor or starts a new line; 1.0 is written 1."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < _LARGEST_WHOLE:
+        value = int(value)
     characters = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(value))
     return "".join(characters)
 
