@@ -258,7 +258,8 @@ def test_long_categories_are_cut(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("value", "written"), [(1.0, "1"), (-3.0, "-3"), (2.5, "2.5"), (1e300, "1e+300"), ("1.0", "1.0")]
+    ("value", "written"),
+    [(1.0, "1"), (-3.0, "-3"), (2.5, "2.5"), (1e300, "1e+300"), ("1.0", "1.0")],
 )
 def test_whole_numbers_among_categories_have_no_fraction(value, written):
     """A column of codes with a missing value becomes one of floats in pandas."""
