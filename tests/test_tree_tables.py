@@ -201,7 +201,9 @@ def test_a_missing_number_goes_where_it_fits_best(side):
 @pytest.mark.parametrize("share", [0.3, 0.7])
 def test_a_missing_number_goes_with_most_rows_where_none_was_missing(share):
     X = (np.arange(100) < 100 * share).astype(float)[:, np.newaxis]
-    tree = fixed_tree(max_depth=1).fit(X, X[:, 0].astype(int), np.full(100, 0.5))
+    y = X[:, 0].astype(int)
+    y[[0, -1]] = 0, 1  # not a copy of the attribute, which would be noticed
+    tree = fixed_tree(max_depth=1).fit(X, y, np.full(100, 0.5))
     assert tree.apply([[0.0], [1.0], [np.nan]]).tolist() == [1, 2, 1 + (share > 0.5)]
     assert tree.model_.missing_rows.tolist() == [0, 0, 0]
 
