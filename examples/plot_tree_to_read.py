@@ -7,7 +7,8 @@ what to do about it.
 """
 
 # %%
-# On the web the probabilities are twice too high; for the young in the shop they are too low.
+# On the web the probabilities are double what they should be; for the young in the shop they are
+# too low.
 
 import matplotlib.pyplot as plt
 import numpy as np
