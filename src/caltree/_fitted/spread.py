@@ -28,12 +28,13 @@ class Spread:
     Parameters
     ----------
     deviations : ndarray
-        One for each of `KNOTS`, where probabilities rest on a typical number of rows. With two
-        classes, the knots are probabilities of the second, and the first has the same deviations.
+        One for each of `KNOTS`, for probabilities that are based on a typical number of rows. With
+        two classes, the knots are probabilities of the second class. The first class has the same
+        deviations.
     exponent : float
         How fast deviations fall with that number: 0 if they do not.
     typical_rows : float
-        The typical number of training rows that a probability rests on.
+        The typical number of training rows that a probability is based on.
     """
 
     deviations: Floats

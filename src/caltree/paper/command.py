@@ -82,7 +82,7 @@ _store_option = click.option(
 @click.option("--seed", type=int, default=1, show_default=True)
 @click.option("--jobs", type=int, default=1, show_default=True, help="Folds at a time.")
 @click.option("--scheduler", help="Address of a Dask scheduler, whose workers do the work.")
-@click.option("--quiet", is_flag=True, help="Say nothing but errors.")
+@click.option("--quiet", is_flag=True, help="Print only errors.")
 @_data_dir_option
 @_store_option
 def run(
@@ -217,7 +217,7 @@ def import_results(path: Path, results: Path) -> None:
 )
 @_store_option
 def cost(path: Path, datasets: tuple[str, ...]) -> None:
-    """Print what the experiments cost: as measured, and estimated where nothing was.
+    """Print what the experiments cost: measured, and estimated where nothing was measured.
 
     One fold of each data set is enough: `caltree paper run --datasets all --runs 1
     --first-folds 1`.
