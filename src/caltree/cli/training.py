@@ -130,7 +130,7 @@ def find_columns(
     """The columns by role, and the class that a single column of scores is of."""
     if len(classes) < 2:
         raise CommandError(
-            f"{source.name}: the column {label!r} holds the one class {classes[0]} only; "
+            f"{source.name}: the column {label!r} holds only one class, {classes[0]}; "
             "give rows of two classes or more"
         )
     named = (label, request.weight, request.groups)
