@@ -143,7 +143,7 @@ def test_a_calibrated_classifier_warns_once_and_refuses_a_pos_label():
         CalibratedClassifier(Backwards()).fit(X, y)
     assert len([each for each in caught if "backwards" in str(each.message)]) == 1
     model = CalibratedClassifier(LogisticRegression(), PlattScaling(pos_label="no"))
-    with pytest.raises(ValueError, match="calibrator has pos_label='no', but a classifier says"):
+    with pytest.raises(ValueError, match="calibrator has pos_label='no', but the classifier tells"):
         model.fit(X, y)
 
 
