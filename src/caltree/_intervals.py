@@ -1,13 +1,14 @@
 """How wide intervals of probabilities must be: learned from labels whose probabilities are known.
 
-A forest of all rows stands in for the truth. Labels are drawn from its probabilities, the
-calibrator is fitted to them, and what it says is compared with what they were drawn from. Errors of
-chance and of what the calibrator cannot express or does not find are both in the difference. How
-much they grow where regions are small is learned, too. The second opinion on real and simulated
-rows is that of extremely randomized trees.
+A forest fitted to all rows stands in for the truth. Labels are drawn from its probabilities, the
+calibrator is fitted to these labels, and its probabilities are compared with those of the forest.
+The differences contain errors by chance, and errors because the calibrator cannot express the truth
+or does not find it. How much they grow where regions are small is learned, too. The second opinion
+on real and simulated rows is that of extremely randomized trees.
 
-A calibrator that sees the scores alone is a curve, which itself stands in for the truth: the
-difference is chance. What the curve cannot express shows in its own training rows.
+A calibrator that uses the scores alone is a curve, which itself stands in for the truth: the
+differences are errors by chance. Where the curve has the wrong shape, its own training rows show
+it.
 """
 
 from __future__ import annotations

@@ -33,13 +33,13 @@ class BoostedModel(Trees):
     state : ndarray of int32
         One per tree: the log-odds that its leaves add to.
     start : float
-        The share of the curve's log-odds that the trees add to: 1, or less where trees may only
-        rise with a score and could not take back what is too much.
+        The share of the curve's log-odds that the trees add to: 1, or less if the trees may only
+        rise with a score, because then they could not make a steep curve flatter.
     curve_weight : float
         The weight of the curve alone.
     boosted_weight : float
-        The weight of the curve and the trees. What both weights lack of 1 is the weight of the
-        uncalibrated probabilities.
+        The weight of the curve and the trees. If both weights sum to less than 1, the rest is the
+        weight of the uncalibrated probabilities.
     """
 
     value: Floats

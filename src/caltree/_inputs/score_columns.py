@@ -31,7 +31,7 @@ class ScoreColumns:
     positive: int | None = None
     """The class that a single column is the score of; None if there is one column per class."""
     names: tuple[str, ...] | None = None
-    """The names that said which class each column is of, as they stood; None if none did."""
+    """The names of the columns, if they name the classes; else None."""
 
     @property
     def is_turned(self) -> bool:
@@ -125,7 +125,7 @@ def turn(matrix: Floats, score_type: ScoreType) -> Floats:
 def check_pos_label(
     pos_label: Any, classes: Classes, n_columns: int, of: str = "scores"
 ) -> int | None:
-    """The index of the class that a single column of `of` is of; None stays None."""
+    """The index of the class of a single column of `of`; None stays None."""
     if pos_label is None:
         return None
     labels = classes.tolist()

@@ -92,10 +92,11 @@ def run(
     path: Path,
     **options: Any,
 ) -> None:
-    """Carry out folds and store their results; what is there already is not done again.
+    """Carry out folds and store their results; folds that are stored already are not repeated.
 
-    Killed at any moment, it goes on where it was; two of them may share one file. Progress is a bar
-    on a terminal, and elsewhere, as in a log, a line for each fold.
+    If the command is stopped at any moment, the next run continues where it was. Two of them may
+    share one file. Progress is a bar on a terminal; elsewhere, as in a log, it is a line for each
+    fold.
     """
     from .datasets import NAMES, check_available
     from .experiment import Plan

@@ -1,4 +1,4 @@
-"""Columns of the user whose groups are asked for."""
+"""Columns whose groups the user wants to test."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ _TYPES = {"probability": "probabilities", "logit": "logits", "margin": "margins"
 
 
 def scores_taken_as(data: Mapping[str, Any]) -> str:
-    """The type that the scores were taken for, and of which class if there is one column."""
+    """The type of the scores as it was used, and the class of a single column."""
     facts = data["data"]
     of = "" if facts["pos_label"] is None else f" of {facts['pos_label']}"
     return f"{_TYPES[facts['score_type']]}{of}"
