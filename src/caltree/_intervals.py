@@ -58,7 +58,7 @@ are grown in a simulation."""
 
 
 def learn_spread(calibrator: Any, X: Any, rows: TrainingRows, seed: int) -> Spread:
-    """Return how far the truth may be from what a calibrator says that was fitted to some rows."""
+    """Return how far true probabilities may be from those of a calibrator fitted to some rows."""
     n_rows = len(rows.labels)
     if n_rows < FEWEST:
         raise ValueError(f"intervals need at least {FEWEST} rows, got {n_rows}; fit to more rows")
@@ -107,7 +107,7 @@ class _Refits:
         return len(self.rows.classes)
 
     def simulate(self) -> Simulated:
-        """Return what replicas say about rows that they have not seen, and what is true of these.
+        """Return predictions of replicas for rows they have not seen, and the true probabilities.
 
         Rows are drawn with replacement, as many as there are, and their labels from the stand-in.
         """
@@ -134,7 +134,7 @@ class _Refits:
         return Simulated(predicted, true, rows, np.concatenate(opinions or [np.empty(0)]))
 
     def hold_out(self) -> HeldOut | None:
-        """Return what replicas say about rows of other folds; None if each fold lacks a class."""
+        """Return predictions of replicas for held-out rows; None if each fold lacks a class."""
         fold_of = np.random.default_rng(self.seed).permutation(self._n_rows) % _N_FOLDS
         labels, said, tested = self.rows.labels, [], []
         for number in range(_N_FOLDS if self._n_rows <= _MANY_ROWS else 2):

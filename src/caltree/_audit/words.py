@@ -79,7 +79,7 @@ def part_text(part: Part) -> str:
 
 
 def verdict_of_parts(parts: LossParts) -> str:
-    """What the parts say."""
+    """The conclusion from the parts of a loss."""
     helps = _helps(parts)
     if not helps:
         return "Neither a curve nor regions would correct more than chance."

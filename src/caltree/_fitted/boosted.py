@@ -53,7 +53,7 @@ class BoostedModel(Trees):
     NUMBERS: ClassVar[tuple[str, ...]] = ("start", "curve_weight", "boosted_weight")
 
     def probabilities(self, matrix: Floats, scores: Floats, offset: Floats | None = None) -> Floats:
-        """Return the weighted sum of what the curve says, with and without the trees."""
+        """Return the weighted sum of the curve's probabilities, with and without the trees."""
         return self._predictor.probabilities(matrix, scores, offset if self.offset else None)
 
     @property

@@ -60,7 +60,7 @@ class Formulas(ABC):
 
     @abstractmethod
     def explain_letters(self) -> str:
-        """Say what the letters in formulas stand for."""
+        """Explain the letters in formulas."""
 
     def explain_limits(self) -> list[str]:
         """Say what very small and large scores count as, in a line if it is not the usual."""

@@ -1,4 +1,4 @@
-"""The type of scores: as the user says, or as the scores themselves show beyond doubt."""
+"""The type of scores: as the user says, or as the scores themselves show without doubt."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def resolve_score_type(
 
 @dataclass(frozen=True)
 class Verdict:
-    """The type of scores, and what is to be said about it."""
+    """The type of scores, and the warning about it, if any."""
 
     score_type: ScoreType
     warning: str | None = None

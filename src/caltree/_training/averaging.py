@@ -1,4 +1,4 @@
-"""Averages of several predictions of the same rows: the weights that lose least.
+"""Averages of several predictions of the same rows: the weights of the lowest loss.
 
 A tree is used at several levels, cut back to more or fewer leaves. The average over these levels is
 an average over all nodes on the path of a row: large nodes with many rows and small, specific ones.
@@ -33,7 +33,7 @@ Search: TypeAlias = Generator[Floats, None, Floats]
 
 
 def best_weights(held_out: HeldOut, used: Sequence[int] | None = None) -> Floats:
-    """Return weights of candidates, not negative and of sum 1, whose average loses least.
+    """Return the weights of candidates, not negative and of sum 1, with the lowest loss.
 
     Only those that are `used` may have a weight; all by default. Of candidates that predict the
     same, the first one gets all the weight.

@@ -59,7 +59,7 @@ _TINY = 1e-12
 
 @dataclass(frozen=True)
 class Simulated:
-    """What replicas of a calibrator say about rows whose probabilities are known."""
+    """Predictions of replicas of a calibrator for rows whose probabilities are known."""
 
     predicted: Floats
     truth: Floats
@@ -71,7 +71,7 @@ class Simulated:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """What replicas of a calibrator say about rows that they have not seen, and what happened."""
+    """Predictions of replicas of a calibrator for rows they have not seen, and the labels."""
 
     predicted: Floats
     happened: Floats

@@ -64,7 +64,7 @@ class TableRequest(Protocol):
 
 @dataclass(frozen=True)
 class ScoresFound:
-    """What the scores of a file are taken for."""
+    """The type of the scores in a file, and their class."""
 
     score_type: ScoreType
     positive: Positive
@@ -93,7 +93,7 @@ class Fitted:
 def read_training(
     request: TableRequest, source: Source, work: str
 ) -> tuple[Columns, ScoresFound, LabelledRows]:
-    """The rows of a table, which columns they are in, and what the scores are taken for.
+    """The rows of a table, which columns they are in, and the type of the scores.
 
     `work` is what is to be done with them, for messages.
     """
