@@ -90,9 +90,9 @@ def place_columns(
         before = match_names(fitted.names, classes)
         if before is not None and before != sorted(before):
             raise ValueError(
-                "scores has no names of classes, but the calibrator was fitted to the columns "
-                f"{', '.join(fitted.names)}, which are not in the order of the classes "
-                f"{_list(classes)}; give a table with such names"
+                "the columns of scores do not name the classes, but the calibrator was fitted to "
+                f"the columns {', '.join(fitted.names)}, which are not in the order of the classes "
+                f"{_list(classes)}; give a table with these names"
             )
     return order
 
