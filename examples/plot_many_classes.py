@@ -2,12 +2,12 @@
 Ten classes at once
 ===================
 
-Nothing is done one class against the rest: a node model has all classes, and the probabilities of a
-row sum to 1 by construction.
+The classes are calibrated together, not one against the rest. So the probabilities of a row sum
+to 1 by construction.
 """
 
 # %%
-# Handwritten digits, and naive Bayes, which thinks that every pixel is news.
+# Handwritten digits, and naive Bayes, which treats the pixels as independent.
 
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
@@ -26,7 +26,7 @@ before, after = model.estimator_.predict_proba(X_new), model.predict_proba(X_new
 print(f"log loss {log_loss(y_new, before):.2f} -> {log_loss(y_new, after):.2f}")
 
 # %%
-# The top label: how often is the class that is called likeliest the right one?
+# The top label: how often is the most probable class the true one?
 
 display = ReliabilityDisplay.from_predictions(
     y_new, before, kind="top_label", n_bins=8, name="naive Bayes"

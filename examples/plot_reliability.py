@@ -2,13 +2,14 @@
 Before and after, seen in reliability diagrams
 ==============================================
 
-Naive Bayes counts evidence twice where attributes say the same, so it is far too sure. A
-reliability diagram shows it: what was predicted across, what came true up.
+Naive Bayes counts evidence twice where attributes are correlated, so it is far too sure. A
+reliability diagram shows this: it has the predicted probability from left to right, and the
+observed frequency from bottom to top.
 """
 
 # %%
-# Loans that are made up, so that the scores are wrong in different ways for different people.
-# The calibrator is fitted to out-of-fold scores; the rows below are new to it.
+# In these made-up data, the scores are wrong in different ways in different regions. The
+# calibrators are fitted to out-of-fold scores, and have not seen the rows that are used below.
 
 import matplotlib.pyplot as plt
 from sklearn.datasets import make_classification
@@ -35,7 +36,7 @@ models = {
 }
 
 # %%
-# Several models share a diagram if each is given the axes of the one before.
+# To draw several models in one diagram, give each the axes of the one before.
 
 before = models["tree"].estimator_.predict_proba(X_new)
 display = ReliabilityDisplay.from_predictions(y_new, before, name="naive Bayes")

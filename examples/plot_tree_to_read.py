@@ -2,12 +2,13 @@
 A tree that says where a classifier is wrong
 ============================================
 
-Some visitors buy as often as the scores say, others half as often. The tree finds out who, and
-what to do about it.
+Some visitors buy as often as the scores say, others half as often. The tree finds these groups and
+corrects their scores.
 """
 
 # %%
-# On the web the probabilities are twice too high; for the young in the shop they are too low.
+# On the web the probabilities are double what they should be; for the young in the shop they are
+# too low.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -30,25 +31,26 @@ truth = np.where(young, np.sqrt(truth), truth)
 bought = np.where(random.random(6000) < truth, "yes", "no")
 
 # %%
-# ``path_averaging=False`` lets the leaves alone decide, which makes a tree to read.
+# With ``path_averaging=False`` only the leaves count, so the tree is easier to read.
 
 tree = CalibrationTree(path_averaging=False).fit(visits, bought, scores=scores)
 plot_tree(tree)
 plt.show()
 
 # %%
-# The same in words.
+# The same tree as text.
 
 print(tree.to_text())
 
 # %%
-# And as a plane: what becomes of a score of one half.
+# What a score of 0.5 becomes, by the two attributes.
 
 plot_regions(tree, visits, scores=np.array([[0.5]]), attributes=["age", "channel"])
 plt.show()
 
 # %%
-# Where do the scores do most harm? Give rows that neither has seen; here, for once, the same.
+# Where do the scores do most harm? Give rows that neither the classifier nor the tree has seen. To
+# keep this example short, it uses the training rows.
 
 for row in tree.segments(visits, bought, scores=scores)[:3]:
     print(

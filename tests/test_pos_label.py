@@ -143,7 +143,7 @@ def test_a_calibrated_classifier_warns_once_and_refuses_a_pos_label():
         CalibratedClassifier(Backwards()).fit(X, y)
     assert len([each for each in caught if "backwards" in str(each.message)]) == 1
     model = CalibratedClassifier(LogisticRegression(), PlattScaling(pos_label="no"))
-    with pytest.raises(ValueError, match="calibrator has pos_label='no', but a classifier says"):
+    with pytest.raises(ValueError, match="calibrator has pos_label='no', but the classifier tells"):
         model.fit(X, y)
 
 
@@ -169,7 +169,7 @@ def test_the_type_of_scores_is_not_guessed_from_a_stray_value(calibrator):
     X, y, p = make_churn()
     stray = (1.0 - p).copy()
     stray[76] = 1.02
-    with pytest.raises(ValueError, match=r"scores contains 1\.02 in row 76, but all others are"):
+    with pytest.raises(ValueError, match=r"scores contains 1\.02 in row 76, but the scores of"):
         calibrator.fit(X, y, stray)
     with pytest.raises(ValueError, match="divide them by 100 if they are percentages"):
         calibrator.fit(X, y, 100.0 * (1.0 - p))

@@ -224,8 +224,8 @@ class CalibratedClassifierBase(ClassifierMixin, BaseEstimator):
             calibrator._check_parameters()
         if own_params(calibrator).get("pos_label") is not None:
             raise ValueError(
-                f"calibrator has pos_label={calibrator.pos_label!r}, but a classifier says itself "
-                "which class its scores are of; leave it out"
+                f"calibrator has pos_label={calibrator.pos_label!r}, but the classifier "
+                "tells which class each of its scores belongs to; leave pos_label out"
             )
         if own_params(calibrator).get("score_type") == "auto":
             calibrator.set_params(score_type=score_type)

@@ -1,13 +1,14 @@
 """How wide intervals of probabilities must be: learned from labels whose probabilities are known.
 
-A forest of all rows stands in for the truth. Labels are drawn from its probabilities, the
-calibrator is fitted to them, and what it says is compared with what they were drawn from. Errors of
-chance and of what the calibrator cannot express or does not find are both in the difference. How
-much they grow where regions are small is learned, too. The second opinion on real and simulated
-rows is that of extremely randomized trees.
+A forest fitted to all rows stands in for the truth. Labels are drawn from its probabilities, the
+calibrator is fitted to these labels, and its probabilities are compared with those of the forest.
+The differences contain errors by chance, and errors because the calibrator cannot express the truth
+or does not find it. How much they grow where regions are small is learned, too. The second opinion
+on real and simulated rows is that of extremely randomized trees.
 
-A calibrator that sees the scores alone is a curve, which itself stands in for the truth: the
-difference is chance. What the curve cannot express shows in its own training rows.
+A calibrator that uses the scores alone is a curve, which itself stands in for the truth: the
+differences are errors by chance. Where the curve has the wrong shape, its own training rows show
+it.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ are grown in a simulation."""
 
 
 def learn_spread(calibrator: Any, X: Any, rows: TrainingRows, seed: int) -> Spread:
-    """Return how far the truth may be from what a calibrator says that was fitted to some rows."""
+    """Return how far true probabilities may be from those of a calibrator fitted to some rows."""
     n_rows = len(rows.labels)
     if n_rows < FEWEST:
         raise ValueError(f"intervals need at least {FEWEST} rows, got {n_rows}; fit to more rows")
@@ -106,7 +107,7 @@ class _Refits:
         return len(self.rows.classes)
 
     def simulate(self) -> Simulated:
-        """Return what replicas say about rows that they have not seen, and what is true of these.
+        """Return predictions of replicas for rows they have not seen, and the true probabilities.
 
         Rows are drawn with replacement, as many as there are, and their labels from the stand-in.
         """
@@ -133,7 +134,7 @@ class _Refits:
         return Simulated(predicted, true, rows, np.concatenate(opinions or [np.empty(0)]))
 
     def hold_out(self) -> HeldOut | None:
-        """Return what replicas say about rows of other folds; None if each fold lacks a class."""
+        """Return predictions of replicas for held-out rows; None if each fold lacks a class."""
         fold_of = np.random.default_rng(self.seed).permutation(self._n_rows) % _N_FOLDS
         labels, said, tested = self.rows.labels, [], []
         for number in range(_N_FOLDS if self._n_rows <= _MANY_ROWS else 2):

@@ -87,7 +87,7 @@ class TreeEstimator(AttributeEstimator):
         return self.model_.apply(self.model_.attributes.encode(X))[:, 0]
 
     def decision_path(self, X: Any) -> csr_array:
-        """The nodes that each row passes on its way from the root to its leaf.
+        """The nodes on the path of each row, from the root to its leaf.
 
         Parameters
         ----------
@@ -97,7 +97,7 @@ class TreeEstimator(AttributeEstimator):
         Returns
         -------
         csr_array of shape (n, n_nodes)
-            1 where the row passes the node, an index into the arrays of `model_`.
+            1 where the path of the row has the node, an index into the arrays of `model_`.
         """
         leaves, parent = self.apply(X), self.model_.parent
         ways = {leaf: _way_to(leaf, parent) for leaf in np.unique(leaves).tolist()}
@@ -115,7 +115,7 @@ class TreeEstimator(AttributeEstimator):
         return self.model_.n_leaves
 
     def get_depth(self) -> int:
-        """The number of splits on the longest way from the root to a leaf."""
+        """The number of splits on the longest path from the root to a leaf."""
         check_is_fitted(self)
         return self.model_.depth
 

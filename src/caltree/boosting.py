@@ -36,8 +36,9 @@ class CalibrationBoosting(AttributeCalibrator):
     scoring : {"rmse", "log_loss"}, default="rmse"
         The loss that decides all choices.
     monotone : bool or "auto", default="auto"
-        For rows with the same attributes, a higher score never gives a lower probability. "auto" is
-        True for one score of two classes, the only case in which this is defined.
+        True makes sure that, for rows with the same attributes, a higher score never gives a lower
+        probability. "auto" is True for one score of two classes, the only case in which this is
+        defined.
     do_no_harm : bool, default=True
         Leave the scores uncalibrated unless held-out rows show that calibration helps: by the
         squared error, and by two standard errors of the log loss, or by three if the classifier
@@ -77,7 +78,7 @@ class CalibrationBoosting(AttributeCalibrator):
     score_type_ : str
         The type of the scores, as it was used.
     score_limits_ : ScoreLimits
-        What smaller and larger probabilities count as.
+        The limits that probabilities are clipped to where logarithms are taken.
     n_scores_ : int
         The number of columns of the scores.
     pos_label_ : label or None
@@ -109,8 +110,8 @@ class CalibrationBoosting(AttributeCalibrator):
 
     A category that was not seen in training goes where the most frequent one goes. A missing
     value of a number goes the way that was best for the missing values in training; where a split
-    had none, it goes with most rows. Categories that are missing go with those that a split does
-    not single out.
+    had none, it goes with most rows. A missing category goes with those that a split does not
+    single out.
 
     With more than 30 classes, the trees of a class are grown only on the rows where that class has
     its highest scores: 40 times as many rows as the class has. They split on attributes and on the

@@ -70,7 +70,7 @@ class CalibratedClassifier(CalibratedClassifierBase):
         ``predict_proba(X, scores)`` works as well. A search can set parameters such as
         ``calibrator__max_depth``, even if the calibrator is given by name.
     cv : int, splitter or iterable of (train, test), default=5
-        The folds of the out-of-fold scores. A number of folds is stratified, and keeps `groups`
+        The folds of the out-of-fold scores. A number makes stratified folds, which keep `groups`
         together if they are given. Rows that no fold tests, such as the first of a
         ``TimeSeriesSplit``, train only the classifier.
     ensemble : bool, default=False
@@ -83,7 +83,7 @@ class CalibratedClassifier(CalibratedClassifierBase):
         Where the scores come from; "auto" prefers probabilities.
     attributes : list of names or indices, boolean mask, slice or callable, optional
         The columns of `X` that the calibrator sees; all by default. A callable, for instance
-        scikit-learn's ``make_column_selector``, is given `X` and returns one of the others.
+        scikit-learn's ``make_column_selector``, gets `X` and returns one of the other kinds.
     combine : {"side_by_side", "average"}, default="side_by_side"
         How the scores of several classifiers are used: side by side, where each node model learns a
         weight for each classifier, or averaged.
@@ -125,8 +125,8 @@ class CalibratedClassifier(CalibratedClassifierBase):
 
     Notes
     -----
-    Weights count in every step: in the classifier, if it takes them (the last step of a pipeline,
-    too), in the calibrator and in its choices. A row of weight 0 is ignored.
+    Weights count everywhere: in the classifier, if it takes them (in a pipeline, the last step),
+    in the calibrator and in its choices. A row of weight 0 is ignored.
 
     If groups are given, the calibrator gets them, too, for its own folds or bootstrap samples (if
     its `fit` takes groups). Otherwise, if `cv` is not a number, the calibrator's own folds keep

@@ -70,7 +70,7 @@ class TemperatureScaling(CurveScaling):
     score_type_ : str
         The type of the scores.
     score_limits_ : ScoreLimits
-        What smaller and larger probabilities count as.
+        The limits that probabilities are clipped to where logarithms are taken.
     n_scores_ : int
         The number of columns of the scores.
     pos_label_ : label or None
@@ -88,9 +88,9 @@ class TemperatureScaling(CurveScaling):
 
     Notes
     -----
-    Log-odds are cut off at about -36.7 and 36.7, beyond which probabilities next to 1 have no
-    digits, and logarithms at -36.7; rounded probabilities of 0 and 1 half a step from these. The
-    scores of several classifiers are averaged.
+    Log-odds are clipped at about -36.7 and 36.7, since floats cannot tell probabilities closer to 1
+    from 1, and logarithms at -36.7. Rounded probabilities of 0 and 1 are moved inwards by half a
+    step of the rounding. The scores of several classifiers are averaged.
 
     Examples
     --------
@@ -150,7 +150,7 @@ class BetaScaling(CurveScaling):
         How strongly the curve is held near the temperature, as in the root of a `CalibrationTree`.
         The squared distance (scores scaled to standard deviation 1), times half of this, times 8
         for each class, is added to the negative log-likelihood. The penalty on the bend is 40 times
-        as large. That on slopes over another class's scores is as many times as large as there are
+        as large. The penalty on slopes over another class's scores is multiplied by the number of
         other classes. Margins have no temperature: their slopes are held near 0, with this penalty
         alone.
     score_type : {"auto", "probability", "logit", "margin"}, default="auto"
@@ -178,7 +178,7 @@ class BetaScaling(CurveScaling):
     score_type_ : str
         The type of the scores.
     score_limits_ : ScoreLimits
-        What smaller and larger probabilities count as.
+        The limits that probabilities are clipped to where logarithms are taken.
     n_scores_ : int
         The number of columns of the scores.
     pos_label_ : label or None
@@ -197,9 +197,9 @@ class BetaScaling(CurveScaling):
 
     Notes
     -----
-    Log-odds are cut off at about -36.7 and 36.7, beyond which probabilities next to 1 have no
-    digits, and logarithms at -36.7; rounded probabilities of 0 and 1 half a step from these. The
-    scores of several classifiers are averaged.
+    Log-odds are clipped at about -36.7 and 36.7, since floats cannot tell probabilities closer to 1
+    from 1, and logarithms at -36.7. Rounded probabilities of 0 and 1 are moved inwards by half a
+    step of the rounding. The scores of several classifiers are averaged.
 
     Examples
     --------

@@ -93,7 +93,7 @@ class CalibrationForest(AttributeCalibrator):
     score_type_ : str
         The type of the scores, as it was used.
     score_limits_ : ScoreLimits
-        What smaller and larger probabilities count as.
+        The limits that probabilities are clipped to where logarithms are taken.
     n_scores_ : int
         The number of columns of the scores.
     pos_label_ : label or None

@@ -38,14 +38,14 @@ class LogisticModelTree(ClassifierMixin, PublishedMethod, TreeEstimator, StoredE
 
     Calibration trees are derived from this method [1]_. It grows a C4.5 tree and prunes it by
     classification errors, as CART does. Each node has a logistic model, which LogitBoost continues
-    from the model of its parent, an attribute at a time. A `PublishedCalibrationTree` is grown in
+    from the model of its parent, one attribute at a time. A `PublishedCalibrationTree` is grown in
     the same way, but its node models look at the scores of another classifier.
 
     Parameters
     ----------
     boosting_iterations : "cv" or int, default="cv"
         LogitBoost iterations of a node model, beyond its parent's. "cv" chooses the number at the
-        root by cross-validated error; see the notes. If none is best, every node chooses.
+        root by cross-validated error; see the notes. If that is 0, every node chooses its own.
     max_boosting_iterations : int, default=200
         The maximum number of iterations that "cv" tries.
     scoring : {"accuracy", "rmse"}, default="accuracy"
@@ -63,7 +63,7 @@ class LogisticModelTree(ClassifierMixin, PublishedMethod, TreeEstimator, StoredE
         unless `random_state` is given.
     ccp_alpha : "cv", float or None, default="cv"
         Cost-complexity pruning: strength chosen by cross-validation, a fixed strength (the gain in
-        mean error by which a leaf is kept), or None for the tree as it was grown.
+        mean error by which a leaf is kept), or None for no pruning.
     categorical_features : list of names or indices, or boolean mask, optional
         Columns to treat as categorical. Columns of strings, booleans and categories always are.
     drop_identifiers : bool, default=True
@@ -73,7 +73,7 @@ class LogisticModelTree(ClassifierMixin, PublishedMethod, TreeEstimator, StoredE
     n_jobs : int, optional
         Threads to use for the folds; the result does not depend on it.
     verbose : int, default=0
-        1 prints one line per stage of `fit`, with the time it took.
+        1 prints one line for each stage of `fit`, with its time.
 
     Attributes
     ----------
@@ -112,16 +112,16 @@ class LogisticModelTree(ClassifierMixin, PublishedMethod, TreeEstimator, StoredE
     In node models a nominal attribute of two categories is the indicator of the second, and one of
     more categories has an indicator for each; splits have a branch for each category. Missing
     values count as the mean or the most frequent category of the training rows. Where no attribute
-    varies within a node, it answers the node's class frequencies (with Laplace's correction). The
+    varies within a node, it predicts the node's class frequencies (with Laplace's correction). The
     number of iterations is chosen once, at the root, and is the same for all nodes, as the paper
     advises for speed. Weights say how many rows each row counts for.
 
     The paper takes the number of iterations with the fewest wrong rows. Where one class is rare,
-    that may be none at all: every row is then taken for the frequent class, which is nearly always
-    right, but all probabilities are one half. So the fewest wrong rows are sought among one
-    iteration or more; every number whose share of wrong rows is within one standard error of the
-    lowest counts as good (the rule by which CART prunes); and of the good ones, that of the lowest
-    RMSE is taken. Pruning counts wrong rows alone, as published.
+    this number may be 0: every row is then assigned to the frequent class, which is nearly always
+    right, but all probabilities are one half. So only numbers from 1 on are compared. Every number
+    whose share of wrong rows is within one standard error of the lowest counts as good (the rule by
+    which CART prunes). Of the good ones, the one with the lowest RMSE is taken. Pruning counts only
+    wrong rows, as published.
 
     References
     ----------

@@ -24,11 +24,11 @@ class PublishedCalibrationTree(PublishedMethod, TreeCalibrator):
     ----------
     boosting_iterations : "cv" or int, default="cv"
         LogitBoost iterations of a node model, beyond its parent's. "cv" chooses the number that
-        has the lowest cross-validated RMSE at the root; if that is none, every node chooses.
+        has the lowest cross-validated RMSE at the root; if that is 0, every node chooses its own.
     max_boosting_iterations : int, default=200
         The maximum number of iterations that "cv" tries.
     constant_scores : {"ignore", "frequencies"}, default="ignore"
-        Where no score varies within a node, keep the parent's model, as published, or answer the
+        Where no score varies within a node, keep the parent's model, as published, or predict the
         node's class frequencies (with Laplace's correction).
     min_samples_split : int, default=16
         A node with fewer rows is not split.
@@ -42,7 +42,7 @@ class PublishedCalibrationTree(PublishedMethod, TreeCalibrator):
         unless `random_state` is given. If `fit` gets groups, they stay together.
     ccp_alpha : "cv", float or None, default="cv"
         Cost-complexity pruning: strength chosen by cross-validated RMSE, a fixed strength (the
-        gain in mean squared error by which a leaf is kept), or None for the tree as it was grown.
+        gain in mean squared error by which a leaf is kept), or None for no pruning.
     score_type : {"auto", "probability", "logit", "margin"}, default="auto"
         Probabilities are turned into log-odds; logits and margins are used unchanged. "auto" treats
         scores as probabilities if all of them lie in [0, 1] and those of a row sum to 1, and as
@@ -57,8 +57,7 @@ class PublishedCalibrationTree(PublishedMethod, TreeCalibrator):
     n_jobs : int, optional
         Threads to use for the folds; the result does not depend on it.
     verbose : int, default=0
-        1 prints one line per stage of `fit`, with the time it took; the result does not depend on
-        it.
+        1 prints one line for each stage of `fit`, with its time. The result does not depend on it.
 
     Attributes
     ----------
@@ -71,7 +70,7 @@ class PublishedCalibrationTree(PublishedMethod, TreeCalibrator):
     score_type_ : str
         The type of the scores, as it was used.
     score_limits_ : ScoreLimits
-        What smaller and larger probabilities count as.
+        Limits as for other calibrators. This method has its own; see the notes.
     n_scores_ : int
         The number of columns of the scores.
     pos_label_ : label or None

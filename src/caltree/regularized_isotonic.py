@@ -26,7 +26,7 @@ class RegularizedIsotonicScaling(IsotonicScaling):
         How much differences between neighbours count; with a small number it is the isotonic
         regression of groups of rows.
     score_type : {"auto", "probability", "logit", "margin"}, default="auto"
-        Two columns of logits or margins count by their difference. "auto" treats scores as
+        Of two columns of logits or margins, the difference is used. "auto" treats scores as
         probabilities if all of them lie in [0, 1] and those of a row sum to 1, and as margins if
         many do not. Unclear cases are refused.
     pos_label : label, optional
@@ -45,7 +45,7 @@ class RegularizedIsotonicScaling(IsotonicScaling):
     score_type_ : str
         The type of the scores.
     score_limits_ : ScoreLimits
-        What smaller and larger probabilities count as.
+        The limits that probabilities are clipped to where logarithms are taken.
     n_scores_ : int
         The number of columns of the scores.
     pos_label_ : label or None

@@ -55,7 +55,7 @@ class PlattScaling(GlobalCalibrator):
     score_type_ : str
         The type of the scores.
     score_limits_ : ScoreLimits
-        What smaller and larger probabilities count as.
+        The limits that probabilities are clipped to where logarithms are taken.
     n_scores_ : int
         The number of columns of the scores.
     pos_label_ : label or None
@@ -69,9 +69,9 @@ class PlattScaling(GlobalCalibrator):
 
     Notes
     -----
-    Log-odds are cut off at about -36.7 and 36.7, beyond which probabilities next to 1 have no
-    digits, and rounded probabilities of 0 and 1 half a step from these. Two columns of logits or
-    margins count by their difference.
+    Log-odds are clipped at about -36.7 and 36.7, since floats cannot tell probabilities closer to 1
+    from 1. Rounded probabilities of 0 and 1 are moved inwards by half a step of the rounding. Of
+    two columns of logits or margins, the difference is used.
 
     Examples
     --------
@@ -130,12 +130,12 @@ class IsotonicScaling(GlobalCalibrator):
     function for each class against the others, and the values of a row are divided by their sum.
     If all of them are 0, each class gets the same probability.
 
-    Scores are not transformed, since only their order matters to the fit.
+    Scores are not transformed, since only their order matters for the fit.
 
     Parameters
     ----------
     score_type : {"auto", "probability", "logit", "margin"}, default="auto"
-        Two columns of logits or margins count by their difference. "auto" treats scores as
+        Of two columns of logits or margins, the difference is used. "auto" treats scores as
         probabilities if all of them lie in [0, 1] and those of a row sum to 1, and as margins if
         many do not. Unclear cases are refused.
     pos_label : label, optional
@@ -154,7 +154,7 @@ class IsotonicScaling(GlobalCalibrator):
     score_type_ : str
         The type of the scores.
     score_limits_ : ScoreLimits
-        What smaller and larger probabilities count as.
+        The limits that probabilities are clipped to where logarithms are taken.
     n_scores_ : int
         The number of columns of the scores.
     pos_label_ : label or None
@@ -230,16 +230,16 @@ class IsotonicScaling(GlobalCalibrator):
 class SmoothIsotonicScaling(IsotonicScaling):
     """A smooth rising function of the score: a spline through the steps of isotonic regression.
 
-    As in Jiang et al. (2011) [1]_, isotonic regression is fitted first, one point stands for each
-    of its flat regions, and a cubic spline that rises with these points (PCHIP) goes through them.
-    So a higher score gives a higher probability, where isotonic regression has steps. Beyond the
+    As in Jiang et al. (2011) [1]_, isotonic regression is fitted first, each of its steps is
+    replaced by one point, and a rising cubic spline (PCHIP) goes through these points. So a higher
+    score gives a higher probability, even where isotonic regression is flat. Beyond the
     first and the last point the function is constant. More than two classes are treated as in
     `IsotonicScaling`.
 
     Parameters
     ----------
     score_type : {"auto", "probability", "logit", "margin"}, default="auto"
-        Two columns of logits or margins count by their difference. "auto" treats scores as
+        Of two columns of logits or margins, the difference is used. "auto" treats scores as
         probabilities if all of them lie in [0, 1] and those of a row sum to 1, and as margins if
         many do not. Unclear cases are refused.
     pos_label : label, optional
@@ -258,7 +258,7 @@ class SmoothIsotonicScaling(IsotonicScaling):
     score_type_ : str
         The type of the scores.
     score_limits_ : ScoreLimits
-        What smaller and larger probabilities count as.
+        The limits that probabilities are clipped to where logarithms are taken.
     n_scores_ : int
         The number of columns of the scores.
     pos_label_ : label or None
@@ -272,8 +272,8 @@ class SmoothIsotonicScaling(IsotonicScaling):
 
     Notes
     -----
-    Here the point of a flat region is the mean score of its rows, at the height of the region,
-    which is the share of the class among them. Scores are not transformed.
+    Here the point of a step is the mean score of its rows, at the height of the step, which is the
+    share of the class among these rows. Scores are not transformed.
 
     References
     ----------
@@ -328,7 +328,7 @@ class IdentityCalibrator(GlobalCalibrator):
     score_type_ : str
         The type of the scores.
     score_limits_ : ScoreLimits
-        What smaller and larger probabilities count as.
+        The limits that probabilities are clipped to where logarithms are taken.
     n_scores_ : int
         The number of columns of the scores.
     pos_label_ : label or None

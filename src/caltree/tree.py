@@ -57,9 +57,9 @@ class CalibrationTree(TreeCalibrator):
         sizes, cut back to 1, 2, 4, 8, ... leaves, and their probabilities are averaged with the
         weights that have the lowest cross-validated loss. With False, only the leaf counts.
     monotone : bool or "auto", default="auto"
-        In every region, a higher score never gives a lower probability, also after averaging.
-        "auto" is True for one score of two classes, the only case in which this is defined. With
-        False, a region may reverse the order of the scores.
+        True makes sure that in every region a higher score never gives a lower probability, also
+        after averaging. "auto" is True for one score of two classes, the only case in which this is
+        defined. With False, a region may reverse the order of the scores.
     do_no_harm : bool, default=True
         Leave the scores uncalibrated unless cross-validation shows that calibration helps: by the
         squared error, and by two standard errors of the log loss, or by three if the classifier
@@ -127,7 +127,7 @@ class CalibrationTree(TreeCalibrator):
     score_type_ : str
         The type of the scores, as it was used.
     score_limits_ : ScoreLimits
-        What smaller and larger probabilities count as.
+        The limits that probabilities are clipped to where logarithms are taken.
     n_scores_ : int
         The number of columns of the scores.
     pos_label_ : label or None

@@ -207,7 +207,7 @@ def test_a_model_that_the_library_saved_needs_options(run, complaint, new, named
     options = ["--scores", "p_yes"]
     if not named:
         line = complaint("apply", "saved.json", "new.csv", "--out", "out.csv", *options)
-        assert line.endswith("are the attributes; give --attributes, 4 names between commas")
+        assert line.endswith("are the attributes; give --attributes, 4 names separated by commas")
         options += ["--attributes", ",".join(ATTRIBUTES)]
     result = run("apply", "saved.json", "new.csv", "--out", "out.csv", *options)
     assert result.exit_code == 0, result.output

@@ -61,7 +61,8 @@ def test_what_is_no_model_is_said(complaint, content, tmp_path):
 @pytest.mark.usefixtures("new")
 def test_a_table_in_the_place_of_the_model_is_said(complaint, model):
     assert complaint("apply", "new.csv", model, "--out", "o.csv") == (
-        "cannot use new.csv as a model: its name is that of a table; give what caltree fit wrote"
+        "cannot use new.csv as a model: its name ends like that of a table; give a file of caltree "
+        "fit"
     )
 
 

@@ -244,7 +244,7 @@ def change(frame, column, value, row=6):
             "'p_yes' holds the score 1.25 in row 7; a probability is from 0 to 1",
         ),
         (lambda v: v.assign(w=-1.0), ["--weight", "w"], "'w' holds the weight -1 in row 1"),
-        (lambda v: v.assign(y="yes"), [], "'y' holds the one class yes only"),
+        (lambda v: v.assign(y="yes"), [], "'y' holds only one class, yes"),
         (lambda v: v.assign(y=0.5), [], "'y' holds 0.5 in row 1; a label is a word or a whole"),
         (lambda v: v.iloc[:0], [], "s.csv has no rows; give a table with some"),
         (lambda v: v[["y", "p_yes"]], [], "s.csv has no column left for an attribute"),

@@ -140,7 +140,7 @@ def test_what_is_refused(run, complaint, churn):
     line = complaint(*given, "--scores", "score", "--positive", "gone")
     assert line == "--positive is gone, which is not a class; choose one of churn, stay"
     line = complaint(*given, "--scores", "p_churn,p_stay", "--positive", "stay")
-    assert line.startswith("--positive says which of two classes a single column")
+    assert line.startswith("--positive is only for a single column of scores of two classes")
     line = complaint(*given, "--scores", "p_churn,q")
     assert line.startswith("scores has the columns p_churn, q, and it is not clear which")
     fit(run, "--scores", "p_churn", "--exclude", "score,p_stay,q")
@@ -159,7 +159,7 @@ def test_a_stray_score_and_percentages_are_refused(complaint, churn):
     write(stray, "train.csv")
     for options in ([], ["--holdout", "0.5"]):
         line = complaint(*given, *options)
-        assert "scores contains 1.02 in row 77, but all others are probabilities, 999 rows" in line
+        assert "scores contains 1.02 in row 77, but the scores of the other 999 rows are" in line
         assert "--score-type" in line
     write(churn.assign(score=100 * churn["score"]), "train.csv")
     assert "divide them by 100 if they are percentages" in complaint(*given)

@@ -242,7 +242,7 @@ def test_a_classifier_that_lacks_a_class():
     assert_converted(calibrated(FrozenEstimator(known)).fit(X, y), X, 1e-12)
     margins = FrozenEstimator(LinearSVC().fit(X[some], y[some]))
     model = calibrated(margins).fit(X, y)
-    with pytest.raises(ValueError, match=r"margins, but none of the classes \[1\]"):
+    with pytest.raises(ValueError, match=r"margins, but none for the classes \[1\]"):
         skl2onnx.to_onnx(model, X[:1].astype(np.float32))
 
 

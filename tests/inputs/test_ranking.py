@@ -106,7 +106,7 @@ def test_calibrated_probabilities_tell_where_labels_are_too_few():
     [found] = find_backwards(scores, kind, labels, None, np.hstack([1.0 - turned, turned]))
     assert found.auc is None and found.column == 1
     assert found.correlation == pytest.approx(spearmanr(scores[:, 0], turned[:, 0]).statistic)
-    assert "low where they are high" in describe_backwards([found], ["no", "yes"], 1)
+    assert "low where the scores are high" in describe_backwards([found], ["no", "yes"], 1)
     for calibrated in (1.0 - turned, np.full((400, 1), 0.5), random.random((400, 1))):
         both = np.hstack([1.0 - calibrated, calibrated])
         assert find_backwards(scores, kind, labels, None, both) == []

@@ -72,8 +72,8 @@ def test_names_say_the_order(classes, names, expected):
         (TWO, ("p_churn", "score_churn"), "not clear which of the classes"),
         (THREE, ("p_a", "p_b", "p_d"), "not clear which of the classes"),
         (np.array([0, 1]), ("p_1", "p_2"), "not clear which of the classes"),
-        (np.array(["Yes", "yes"]), ("p_YES", "p_Yes"), "may be of the class 'Yes' or of 'yes'"),
-        (np.array(["churn", "p_churn"]), ("p_churn",), "may be of the class 'churn' or of"),
+        (np.array(["Yes", "yes"]), ("p_YES", "p_Yes"), "may belong to the class 'Yes' or to 'yes'"),
+        (np.array(["churn", "p_churn"]), ("p_churn",), "may belong to the class 'churn' or to"),
     ],
 )
 def test_an_unclear_match_is_refused(classes, names, words):
@@ -103,7 +103,7 @@ def test_several_classifiers_are_in_order(names):
     ],
 )
 def test_several_classifiers_whose_names_contradict_the_order_are_refused(names):
-    with pytest.raises(ValueError, match=r"in the order of the classes \['a', 'b'\]; put them so"):
+    with pytest.raises(ValueError, match=r"in the order of the classes \['a', 'b'\]; reorder them"):
         match_names(names, THREE[:2])
 
 
@@ -152,7 +152,7 @@ def test_a_single_column(scores, pos_label, positive):
     "scores, classes, pos_label, words",
     [
         ([[0.1]], TWO, "gone", r"which is not among the classes \['churn', 'stay'\]"),
-        ([[0.1, 0.9]], TWO, "churn", r"scores has 2 columns: it says .*in the order \['churn',"),
+        ([[0.1, 0.9]], TWO, "churn", r"scores has 2 columns: it is .*in the order \['churn',"),
         ([[0.1, 0.9, 0.0]], THREE, "a", "there are 3 classes: .*leave it out"),
         (pd.Series([0.1], name="p_stay"), TWO, "churn", "named 'p_stay', after the class 'stay'"),
     ],

@@ -67,10 +67,10 @@ def test_other_scores_are_not_taken_for_predicted_classes(scores):
 @pytest.mark.parametrize(
     "scores, n_classes, words",
     [
-        (with_row(PROBABILITIES, 76, 1.02), 2, r"scores contains 1\.02 in row 76, but all others"),
+        (with_row(PROBABILITIES, 76, 1.02), 2, r"scores contains 1\.02 in row 76, but the scores"),
         (with_row(PROBABILITIES, 7, -0.01), 2, r"scores contains -0\.01 in row 7, .*11999 rows"),
         (with_row(PROBABILITIES, slice(0, 600), 1.5), 2, r"1\.5 in row 0 \(600 rows are like it\)"),
-        (with_row(TRIPLES, 9, 0.5, 0.5, 0.5), 3, r"scores sums to 1\.5 in row 9, but all others"),
+        (with_row(TRIPLES, 9, 0.5, 0.5, 0.5), 3, r"scores sums to 1\.5 in row 9, but the scores"),
         (with_row(TRIPLES, 9, 0.0, 0.0, 1.5), 3, r"scores contains 1\.5 in row 9"),
     ],
 )
@@ -117,5 +117,5 @@ def test_parts_say_together_what_all_rows_say():
     # Ten rows, one of them outside, may be margins; together with the others they are not.
     few = ScoreSurvey.of(np.vstack([PROBABILITIES[:9], [[-0.02]]]), 2)
     assert few.score_type().score_type == "margin"
-    with pytest.raises(ValueError, match="but all others are probabilities"):
+    with pytest.raises(ValueError, match="but the scores of the other"):
         few.merge(parts[0]).score_type()

@@ -73,7 +73,8 @@ def test_the_message_names_rows_and_columns():
         "some of 5 rows have values that no training row had: 'plan': a new category such as 'z' "
         "in 3 rows and missing in 1 row, though never in training; 'age': missing in 2 rows, "
         "though never in training; 'flag': missing in 1 row, though never in training. A new "
-        "category counts as the most frequent one. See whether the data have changed, or fit again"
+        "category counts as the most frequent one. Check whether the data have changed, or fit "
+        "again"
     )
     assert unseen.to_list()[0] == {
         "attribute": "plan",

@@ -406,7 +406,7 @@ def test_paper_is_white_whatever_the_scheme(look):
 def test_rows_of_training_raise_a_banner_before_anything_else(look):
     page = look("seen")
     banner = page.locator("[role=alert]")
-    assert "It was fitted to these rows" in banner.inner_text()
+    assert "was fitted to these rows" in banner.inner_text()
     assert "train_test_split" in banner.inner_text()
     above = banner.bounding_box()["y"]
     assert page.locator("h1").bounding_box()["y"] < above

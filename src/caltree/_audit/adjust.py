@@ -1,4 +1,4 @@
-"""P-values adjusted for all that were looked at."""
+"""P-values adjusted for all tests."""
 
 from __future__ import annotations
 

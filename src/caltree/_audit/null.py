@@ -92,7 +92,7 @@ class NormalResiduals:
 class FlippedSigns:
     """The residuals themselves, with the signs of whole groups flipped at random.
 
-    Rows of a group may err together, which no model of single labels would know.
+    Errors of rows of one group may depend on each other, which drawing single labels would miss.
     """
 
     def __init__(self, rows: Rows, n_simulations: int, random: np.random.Generator) -> None:

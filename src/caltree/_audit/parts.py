@@ -49,11 +49,11 @@ class LossParts:
     total : Part
         The loss of the scores.
     calibration : Part
-        What a curve for all rows puts right.
+        What a curve for all rows corrects.
     grouping : Part
-        What regions put right beyond it.
+        What regions correct beyond it.
     refinement : Part
-        What is left.
+        The rest.
     """
 
     total: Part

@@ -79,7 +79,7 @@ def part_text(part: Part) -> str:
 
 
 def verdict_of_parts(parts: LossParts) -> str:
-    """What the parts say."""
+    """The conclusion from the parts of a loss."""
     helps = _helps(parts)
     if not helps:
         return "Neither a curve nor regions would correct more than chance."
@@ -174,5 +174,7 @@ def notes(audit: Audit) -> list[str]:
     if audit.weighted:
         found.append("A row is one observation, whatever its weight.")
     if audit.grouped:
-        found.append("Rows of a group may err together: each group is one observation.")
+        found.append(
+            "Errors in a group of rows may depend on each other, so each group is one observation."
+        )
     return found

@@ -18,8 +18,8 @@ from .trees import WEIGHT_ROUNDING, Trees
 class BlendedModel:
     """A forest and boosted trees of the same attributes and scores.
 
-    The probabilities are the sum of what both say, each by its own weights; these are together 1 at
-    most. What they lack of it is the weight of the uncalibrated probabilities.
+    The probabilities are the sum of those of both models, by the weights of each. If all weights
+    sum to less than 1, the rest is the weight of the uncalibrated probabilities.
 
     Parameters
     ----------
@@ -73,12 +73,12 @@ class BlendedModel:
         return any(part.splits_attributes for part in self.parts)
 
     def probabilities(self, matrix: Floats, scores: Floats, offset: Floats | None = None) -> Floats:
-        """Return the sum of what both say, less the share of the uncalibrated probabilities."""
+        """Return the sum of both models, without the uncalibrated probabilities."""
         said = [part.probabilities(matrix, scores, offset) for part in parts_that_count(self)]
         return np.asarray(sum(said, np.zeros((len(matrix), self.n_classes))))
 
     def effective_rows(self, matrix: Floats, scores: Floats) -> Floats:
-        """Return the number of training rows that the probabilities of each row rest on.
+        """Return the number of training rows that the probabilities of each row are based on.
 
         Boosted trees count as a node of all rows.
         """

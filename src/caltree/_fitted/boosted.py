@@ -33,13 +33,13 @@ class BoostedModel(Trees):
     state : ndarray of int32
         One per tree: the log-odds that its leaves add to.
     start : float
-        The share of the curve's log-odds that the trees add to: 1, or less where trees may only
-        rise with a score and could not take back what is too much.
+        The share of the curve's log-odds that the trees add to: 1, or less if the trees may only
+        rise with a score, because then they could not make a steep curve flatter.
     curve_weight : float
         The weight of the curve alone.
     boosted_weight : float
-        The weight of the curve and the trees. What both weights lack of 1 is the weight of the
-        uncalibrated probabilities.
+        The weight of the curve and the trees. If both weights sum to less than 1, the rest is the
+        weight of the uncalibrated probabilities.
     """
 
     value: Floats
@@ -53,7 +53,7 @@ class BoostedModel(Trees):
     NUMBERS: ClassVar[tuple[str, ...]] = ("start", "curve_weight", "boosted_weight")
 
     def probabilities(self, matrix: Floats, scores: Floats, offset: Floats | None = None) -> Floats:
-        """Return the weighted sum of what the curve says, with and without the trees."""
+        """Return the weighted sum of the curve's probabilities, with and without the trees."""
         return self._predictor.probabilities(matrix, scores, offset if self.offset else None)
 
     @property

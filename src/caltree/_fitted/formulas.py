@@ -60,7 +60,7 @@ class Formulas(ABC):
 
     @abstractmethod
     def explain_letters(self) -> str:
-        """Say what the letters in formulas stand for."""
+        """Explain the letters in formulas."""
 
     def explain_limits(self) -> list[str]:
         """Say what very small and large scores count as, in a line if it is not the usual."""
@@ -85,7 +85,7 @@ class Formulas(ABC):
 
     @property
     def is_average(self) -> bool:
-        """Whether several models on a way have a share in its probabilities."""
+        """Whether probabilities are averages over several nodes of a path."""
         return bool(((self.tree.weight > 0.0) & (self.tree.weight < 1.0)).any())
 
     def vanishes(self, coefficient: float) -> bool:
@@ -171,7 +171,7 @@ class ScoreFormulas(Formulas):
     def calibrate(self, probabilities: Floats, leaf: int) -> Floats:
         """Calibrate scores of one classifier, probabilities with a column per class, in a leaf.
 
-        All models on the way count, and the uncalibrated probabilities, as far as they have weight.
+        All models on the path count by their weights, and so do the uncalibrated probabilities.
         """
         tree, scores = self.tree, probabilities[:, len(self.classes) - self.columns.n_columns :]
         if self.kind.score_type == "logit":

@@ -29,20 +29,19 @@ DECIMALS_OF_A_WEIGHT = 12
 class FittedModel(Trees):
     """Trees and their node models, structure of arrays: one entry per node.
 
-    A calibration tree has one root, a forest many. The gain of a split is that on rows that the
-    tree had not seen, or, of a tree that was grown without holding any out, in the deviance of its
-    training rows. There are `parameters` of every node: n_nodes x n_states x width. The other
-    arrays are those of `Trees`.
+    A calibration tree has one root, a forest many. The gain of a split is measured on rows that the
+    tree had not seen or, if no rows were held out, in the deviance of its training rows. Every node
+    has `parameters`: n_nodes x n_states x width. The other arrays are those of `Trees`.
 
     Parameters
     ----------
     weight : ndarray of float64
-        The weight of the node model in the probabilities of the rows that pass. On every way from
-        a root to a leaf the sum is the same. What the sum over all trees lacks of 1 is the weight
-        of the uncalibrated probabilities.
+        The weight of the node model in the probabilities of the rows that pass. On every path from
+        a root to a leaf the sum is the same. If the sum over all trees is less than 1, the rest is
+        the weight of the uncalibrated probabilities.
     step : ndarray of float64
-        For the intercept and each slope: of what the parameters are whole multiples, in a file; 1
-        where they are written as they are.
+        For the intercept and each slope: the number that the parameters are whole multiples of in a
+        file; 1 if they are stored unchanged.
     """
 
     weight: Floats
@@ -103,11 +102,11 @@ class FittedModel(Trees):
         return self._predictor.apply(matrix)
 
     def probabilities(self, matrix: Floats, scores: Floats, offset: Floats | None = None) -> Floats:
-        """Return the weighted sum of what the nodes on the ways of each row say."""
+        """Return the weighted sum of the probabilities of the nodes on the paths of each row."""
         return self._predictor.probabilities(matrix, scores, offset if self.offset else None)
 
     def effective_rows(self, matrix: Floats, scores: Floats) -> Floats:
-        """Return the harmonic mean of the rows in the nodes on the ways of each row, by weight.
+        """Return the weighted harmonic mean of the rows in the nodes on the paths of each row.
 
         The uncalibrated probabilities count as a node of all rows.
         """
@@ -127,7 +126,7 @@ class FittedModel(Trees):
 
     @property
     def weight_below(self) -> Floats:
-        """The weight of the nodes below every node, on any way from it to a leaf."""
+        """The weight of the nodes below every node, on any path from it to a leaf."""
         return np.asarray(self._weight_of_trees[self.tree_of_nodes] - self._weight_down_to)
 
     @cached_property

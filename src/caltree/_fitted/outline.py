@@ -1,4 +1,4 @@
-"""A tree as people read it: splits on one attribute after another are taken together."""
+"""The nodes of a tree that are shown: splits on the same attribute in a row are merged."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from .model import FittedModel
 class Outline:
     """The nodes of a tree that are shown, and the conditions that lead to them.
 
-    A node that has no weight and is split by the same attribute as its parent says nothing that
-    its children do not say: these take its place, such as ``3 < x <= 5``.
+    A node that has no weight and is split by the same attribute as its parent is not shown. Its
+    children take its place, with conditions such as ``3 < x <= 5``.
     """
 
     tree: FittedModel

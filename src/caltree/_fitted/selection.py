@@ -16,13 +16,14 @@ SCORINGS = ("rmse", "log_loss")
 
 @dataclass(frozen=True)
 class Candidate:
-    """One way to predict.
+    """A candidate: one way to predict.
 
     Parameters
     ----------
     name : str
         "uncalibrated", "global" (the model of the root, for all rows), "8 regions" (a tree cut back
-        to so many leaves) or, of a forest, "regions of 60 rows" (nodes of fewer are not split), ...
+        to at most so many leaves) or, in a forest, "regions of 60 rows" (smaller nodes are not
+        split), ...
         Boosted trees have "boosted", and "global" is the curve they start from. Beside these, the
         roots of a forest are "global, forest".
     loss : float

@@ -28,12 +28,13 @@ class Spread:
     Parameters
     ----------
     deviations : ndarray
-        One for each of `KNOTS`, where probabilities rest on a typical number of rows. With two
-        classes, the knots are probabilities of the second, and the first has the same deviations.
+        One for each of `KNOTS`, for probabilities that are based on a typical number of rows. With
+        two classes, the knots are probabilities of the second class. The first class has the same
+        deviations.
     exponent : float
         How fast deviations fall with that number: 0 if they do not.
     typical_rows : float
-        The typical number of training rows that a probability rests on.
+        The typical number of training rows that a probability is based on.
     """
 
     deviations: Floats
@@ -41,7 +42,7 @@ class Spread:
     typical_rows: float = 1.0
 
     def widening(self, rows: Floats | float) -> Floats:
-        """Return the factors of deviations of probabilities that rest on some numbers of rows."""
+        """Return the factors of deviations, by the rows that probabilities are based on."""
         factors = (self.typical_rows / np.asarray(rows)) ** self.exponent
         return np.asarray(np.clip(factors, 1.0 / _MOST_WIDENING, _MOST_WIDENING))
 
@@ -51,7 +52,7 @@ class Spread:
         """Return the lower and the upper end for each probability, along a new last axis.
 
         `probabilities` has a row per row and a column per class, of which there are two or more.
-        `rows` are the training rows that the probabilities of each row rest on. NaN gives NaN.
+        `rows` are the training rows that each row's probabilities are based on. NaN gives NaN.
         """
         known = probabilities[:, 1:] if probabilities.shape[1] == 2 else probabilities
         widening = np.broadcast_to(self.widening(rows), len(probabilities))

@@ -1,4 +1,4 @@
-"""The structure of fitted trees as plain arrays: where rows go, but not what nodes say."""
+"""The structure of fitted trees as plain arrays: where rows go, without the node models."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ class Trees(Arrays):
 
     @property
     def depth(self) -> int:
-        """Number of splits on the longest way from a root to a leaf."""
+        """Number of splits on the longest path from a root to a leaf."""
         return int(self.level.max())
 
     @property
@@ -206,7 +206,7 @@ class Trees(Arrays):
         """
 
     def effective_rows(self, matrix: Floats, scores: Floats) -> Floats:
-        """Return the number of training rows that the probabilities of each row rest on: all."""
+        """Return the number of training rows that each row's probabilities are based on: all."""
         del scores
         return np.full(len(matrix), max(float(self.n_rows[0]), 1.0))
 
@@ -218,7 +218,7 @@ class Trees(Arrays):
     @property
     @abstractmethod
     def weight_below(self) -> Floats:
-        """The weight of what is below every node, on any way from it to a leaf."""
+        """The weight of what is below every node, on any path from it to a leaf."""
 
     @property
     def splits_attributes(self) -> bool:

@@ -48,7 +48,7 @@ class HistogramEngine:
         weights = self._pool.total(FoldWeights())
         if len(weights) > 1 and not weights[:-1].any():
             raise ValueError(
-                "cv holds out only rows whose sample_weight counts for nothing beside the other "
+                "cv holds out only rows whose sample_weight is negligible beside the other "
                 "rows; choose other folds or weights"
             )
         return weights

@@ -158,7 +158,7 @@ class ScoresSeen:
 
 @dataclass(frozen=True)
 class ScoresRead:
-    """How the scores of all partitions are read, and what is to be said about it."""
+    """How the scores of all partitions are read, and the warning about it, if any."""
 
     kind: ScoreKind
     columns: ScoreColumns

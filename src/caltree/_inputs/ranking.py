@@ -171,7 +171,7 @@ def describe_backwards(
 ) -> str:
     """Say what is backwards, the likely cause and the remedy.
 
-    `positive` is the class that a single column was taken for; None if there are several.
+    `positive` is the class of a single column; None if there are several.
     """
     worst = max(found, key=lambda each: each.standard_errors)
     column = worst.column if positive is None else positive
@@ -181,7 +181,7 @@ def describe_backwards(
     evidence = (
         f"rows of {label!r} have lower scores than the others (AUC {worst.auc:.2f}, {far} 0.5)"
         if worst.auc is not None
-        else "calibrated probabilities are low where they are high (correlation of ranks "
+        else "calibrated probabilities are low where the scores are high (correlation of ranks "
         f"{worst.correlation:.2f}, {far} 0)"
     )
     text = f"the scores{of} rank {label!r} backwards: {evidence}. "
@@ -196,7 +196,8 @@ def describe_backwards(
         text += f"The classes that are ranked backwards are {several}. "
     return (
         f"{text}Most likely the columns are not in the order of the classes, or the classifier "
-        "took other labels for these; give columns in this order, or named after the classes."
+        "was trained with other labels; give the columns in the order of the classes, or name them "
+        "after the classes."
     )
 
 

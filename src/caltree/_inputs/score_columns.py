@@ -31,7 +31,7 @@ class ScoreColumns:
     positive: int | None = None
     """The class that a single column is the score of; None if there is one column per class."""
     names: tuple[str, ...] | None = None
-    """The names that said which class each column is of, as they stood; None if none did."""
+    """The names of the columns, if they name the classes; else None."""
 
     @property
     def is_turned(self) -> bool:
@@ -90,9 +90,9 @@ def place_columns(
         before = match_names(fitted.names, classes)
         if before is not None and before != sorted(before):
             raise ValueError(
-                "scores has no names of classes, but the calibrator was fitted to the columns "
-                f"{', '.join(fitted.names)}, which are not in the order of the classes "
-                f"{_list(classes)}; give a table with such names"
+                "the columns of scores do not name the classes, but the calibrator was fitted to "
+                f"the columns {', '.join(fitted.names)}, which are not in the order of the classes "
+                f"{_list(classes)}; give a table with these names"
             )
     return order
 
@@ -125,7 +125,7 @@ def turn(matrix: Floats, score_type: ScoreType) -> Floats:
 def check_pos_label(
     pos_label: Any, classes: Classes, n_columns: int, of: str = "scores"
 ) -> int | None:
-    """The index of the class that a single column of `of` is of; None stays None."""
+    """The index of the class of a single column of `of`; None stays None."""
     if pos_label is None:
         return None
     labels = classes.tolist()
@@ -136,13 +136,13 @@ def check_pos_label(
         )
     if len(labels) > 2:
         raise ValueError(
-            f"pos_label is {pos_label!r}, but there are {len(labels)} classes: it says which of "
-            f"two classes a single column of {of} is of; leave it out and give one column per class"
+            f"pos_label is {pos_label!r}, but there are {len(labels)} classes: it is only for a "
+            f"single column of {of} of two classes; leave it out and give one column per class"
         )
     if n_columns > 1:
         raise ValueError(
-            f"pos_label is {pos_label!r}, but {of} has {n_columns} columns: it says which class a "
-            f"single one is of; leave it out, and give the columns in the order {_list(classes)}"
+            f"pos_label is {pos_label!r}, but {of} has {n_columns} columns: it is only for a "
+            f"single column; leave it out, and give the columns in the order {_list(classes)}"
         )
     return int(labels.index(pos_label))
 
@@ -185,8 +185,8 @@ def match_names(names: Names, classes: Classes, of: str = "scores") -> list[int]
     if len(known) < len(found) or len(set(known)) < len(known):
         raise ValueError(
             f"{of} has the columns {', '.join(texts)}, and it is not clear which of the classes "
-            f"{_list(classes)} each of them is of; name every column after one class, such as "
-            f"p_{labels[0]}, or {_IN_ORDER}"
+            f"{_list(classes)} each of them belongs to; name every column after one class, such "
+            f"as p_{labels[0]}, or {_IN_ORDER}"
         )
     return known
 
@@ -211,7 +211,7 @@ class _Spelling:
         if len(found) > 1:
             first, second = (self.labels[j] for j in sorted(found)[:2])
             raise ValueError(
-                f"{self.of} has a column {name!r}, which may be of the class {first!r} or of "
+                f"{self.of} has a column {name!r}, which may belong to the class {first!r} or to "
                 f"{second!r}; rename it, or {_IN_ORDER}"
             )
         return found.pop() if found else None
@@ -237,7 +237,7 @@ def _check_order(names: tuple[str, ...], spelling: _Spelling) -> None:
     if None not in found and found != [j % size for j in range(len(names))]:
         raise ValueError(
             f"{spelling.of} has the columns {', '.join(names)}, but those of each classifier must "
-            f"be in the order of the classes {reprlib.repr(spelling.labels)}; put them so"
+            f"be in the order of the classes {reprlib.repr(spelling.labels)}; reorder them"
         )
 
 

@@ -1,8 +1,8 @@
 """What probabilities of exactly 0 and 1 count as, where their logarithms are needed.
 
 Probabilities that are averages of votes, as those of a random forest, or that were rounded, are
-often 0 or 1. They are not that sure: between 0 and the next probability there is nothing else that
-they could be. So 0 counts as half of the smallest other probability, and 1 likewise.
+often 0 or 1. They are not as certain as that: a 0 only means less than the next probability. So 0
+counts as half of the smallest other probability. It is the same at 1.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LEAST_STEP = 1e-9
 
 @dataclass(frozen=True)
 class ScoreLimits:
-    """Smaller probabilities count as the lowest, larger ones as the highest."""
+    """The lowest and the highest probability; others are clipped to them for logarithms."""
 
     lowest: float = SMALLEST_PROBABILITY
     highest: float = 1.0 - SMALLEST_PROBABILITY

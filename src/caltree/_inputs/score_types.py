@@ -1,4 +1,4 @@
-"""The type of scores: as the user says, or as the scores themselves show beyond doubt."""
+"""The type of scores: as the user says, or as the scores themselves show without doubt."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def resolve_score_type(
 
 @dataclass(frozen=True)
 class Verdict:
-    """The type of scores, and what is to be said about it."""
+    """The type of scores, and the warning about it, if any."""
 
     score_type: ScoreType
     warning: str | None = None
@@ -146,8 +146,8 @@ class ScoreSurvey:
         return Verdict(
             "margin",
             f"scores are from 0 to 1, but those of a row do not sum to 1 ({total:g} in {where}), "
-            "so they are taken for margins. If they are probabilities, divide each row by its "
-            "sum; score_type='margin' confirms margins.",
+            "so they are used as margins. If they are probabilities, divide each row by its sum. "
+            "If they are margins, set score_type='margin'.",
         )
 
     def _certainty(self) -> str | None:
@@ -156,10 +156,10 @@ class ScoreSurvey:
         if not (self.all_certain and both and self.n_rows >= _FEWEST_CERTAIN):
             return None
         return (
-            "all scores are 0 or 1, as predicted classes are, and say nothing of how sure the "
-            "classifier is. Give what its predict_proba or decision_function returns; "
-            "score_type='probability' (in the command, --score-type probability) confirms "
-            "probabilities."
+            "all scores are 0 or 1, like predicted classes, and do not show how sure the "
+            "classifier is. Give what its predict_proba or decision_function returns. If the "
+            "scores are probabilities, set score_type='probability' (in the command, "
+            "--score-type probability)."
         )
 
     def _refuse_few(self, count: int, odd: Odd, what: str) -> None:
@@ -168,8 +168,8 @@ class ScoreSurvey:
         where, value = odd
         others = "" if count == 1 else f" ({count} rows are like it)"
         raise ValueError(
-            f"scores {what.format(f'{value:g}')} {where}{others}, but all others are "
-            f"probabilities, {self.n_rows - count} rows; correct what is wrong, or set "
+            f"scores {what.format(f'{value:g}')} {where}{others}, but the scores of the other "
+            f"{self.n_rows - count} rows are probabilities; correct what is wrong, or set "
             "score_type='margin' or 'logit' (in the command, --score-type) if the scores are not "
             "probabilities"
         )

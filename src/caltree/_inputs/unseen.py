@@ -68,7 +68,7 @@ class Unseen:
         counted = ". A new category counts as the most frequent one" if self.new_category else ""
         return (
             f"some of {_rows(self.n_rows)} have values that no training row had: "
-            f"{'; '.join(parts)}{counted}. See whether the data have changed, or fit again"
+            f"{'; '.join(parts)}{counted}. Check whether the data have changed, or fit again"
         )
 
     def warn(self) -> None:

@@ -1,8 +1,8 @@
-"""Averages of several predictions of the same rows: the weights that lose least.
+"""Averages of several predictions of the same rows: the weights of the lowest loss.
 
-A tree is read at several levels, cut back to more or fewer leaves. Averaged over these, a row's
-probability comes from all nodes on its way, the large and safe and the small and special ones, each
-as far as held-out rows speak for it. A forest is averaged in the same way.
+A tree is used at several levels, cut back to more or fewer leaves. The average over these levels is
+an average over all nodes on the path of a row: large nodes with many rows and small, specific ones.
+Held-out rows decide their weights. A forest is averaged in the same way.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Search: TypeAlias = Generator[Floats, None, Floats]
 
 
 def best_weights(held_out: HeldOut, used: Sequence[int] | None = None) -> Floats:
-    """Return weights of candidates, not negative and of sum 1, whose average loses least.
+    """Return the weights of candidates, not negative and of sum 1, with the lowest loss.
 
     Only those that are `used` may have a weight; all by default. Of candidates that predict the
     same, the first one gets all the weight.

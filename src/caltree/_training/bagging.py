@@ -99,7 +99,7 @@ def fit_forest(dataset: Dataset, settings: ForestSettings, n_jobs: int | None) -
 
 @dataclass(frozen=True)
 class GrownForest:
-    """Trees, and what they say about the rows they did not see, at each size."""
+    """Trees, and their predictions for the rows they did not see, at each size."""
 
     dataset: Dataset
     trees: list[Tree]
@@ -147,7 +147,7 @@ def _count_small(dataset: Dataset, fewest: int) -> int:
 def grow_forest(
     dataset: Dataset, settings: ForestSettings, n_jobs: int | None, growing: progress.Stage
 ) -> GrownForest:
-    """Grow trees on bootstrap samples, and gather what they say about the other rows."""
+    """Grow trees on bootstrap samples, and collect their predictions for the other rows."""
     n_trees = len(settings.seeds)
     n_of_kind = np.array([(n_trees + 1) // 2, n_trees // 2])[:, np.newaxis]
     sums = _OutOfBagSums(dataset)

@@ -1,4 +1,4 @@
-"""Forests and boosted trees, averaged as rows that neither has seen advise."""
+"""Forests and boosted trees, averaged with weights from rows that neither has seen."""
 
 from __future__ import annotations
 

@@ -99,8 +99,8 @@ def fit_boosting(
 
     With `grow_all` the dataset is a sample of more rows, on which the last trees are grown.
 
-    Each fold's trees stop where its held-out rows lose least. The held-out rows decide on the
-    weights. With a few rows the trees of all folds are averaged, each as far as it goes.
+    Each fold's trees stop where its held-out loss is lowest. The held-out rows decide on the
+    weights. With few rows the trees of all folds are averaged.
     """
     with progress.stage(GROWING) as growing:
         grown = grow_boosting(dataset, settings, n_jobs, growing, grow_all)
@@ -124,7 +124,7 @@ class GrownBoosting:
     of_folds: Sequence[_Grown]
 
     def candidates(self) -> Candidates:
-        """Return what each fold's curve and trees say about the rows that it held out."""
+        """Return the predictions of each fold's curve and trees for its held-out rows."""
         found = []
         for weights in ((1.0, 0.0), (0.0, 1.0)):
             parts = [
@@ -251,7 +251,7 @@ class _Booster:
         return parameters
 
     def boost_fold(self, fold: Fold, patience: int, tell: Callable[[float], None]) -> _Grown:
-        """Boost on the training rows of a fold, until its held-out rows lose no less."""
+        """Boost on the training rows of a fold, until the held-out loss falls no further."""
         train, test = (np.sort(rows) for rows in fold)
         curve = self.fit_curve(train)
         if self._is_by_class:
@@ -332,7 +332,7 @@ def start_log_odds(dataset: Dataset, curve: Floats, start: float) -> Floats:
 
 
 def curve_log_odds(dataset: Dataset, curve: Floats, rows: Rows) -> Floats:
-    """Return what a curve says about some rows, a column per log-odds."""
+    """Return the log-odds of a curve for some rows, one column per log-odds."""
     model = make_model(dataset, curve, TreeArrays([], []), 1.0, 1.0, 0.0)
     linear = np.tile(curve[:, 0], (len(rows), 1))
     for number, seen in enumerate(model.seen_scores.T, start=1):

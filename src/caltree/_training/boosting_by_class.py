@@ -164,7 +164,7 @@ class ClassBoosters:
         patience: int,
         tell: Callable[[float], None],
     ) -> tuple[TreeArrays, int]:
-        """Boost until held-out rows lose no less, and return the trees and rounds to the lowest."""
+        """Boost until the held-out loss falls no further; return trees and rounds of the lowest."""
         judged = Pairs(self._data, test, start, self._gates)
         tested = [number for number, size in enumerate(np.diff(judged.bounds)) if size > 0]
         for number in tested:

@@ -1,4 +1,4 @@
-"""Candidates of a grown model: what it says about rows that it has not seen."""
+"""Candidates of a grown model: its predictions for rows that it has not seen."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Candidates:
         return len(self.names)
 
     def beside(self, others: Candidates) -> Candidates:
-        """Put further candidates behind these, for the rows that both predict."""
+        """Append further candidates, for the rows that both predict."""
         rows, of_own, of_others = np.intersect1d(self.rows, others.rows, return_indices=True)
         own = [p[of_own] for p in self.probabilities]
         further = [p[of_others] for p in others.probabilities]

@@ -37,7 +37,7 @@ def best_tree(held_out: HeldOut, settings: Settings) -> Floats:
 
     The candidates are the levels of a tree, from the root alone to the most leaves, and possibly
     the uncalibrated probabilities before them. A tree is an average over all levels up to some
-    number of leaves, or that level alone. What it gains is what it loses less than the root.
+    number of leaves, or that level alone. Its gain is the loss of the root minus its own loss.
     """
     root, end = int(held_out.has_uncalibrated), len(held_out)
     alone = np.eye(end)

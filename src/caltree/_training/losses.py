@@ -47,7 +47,7 @@ def standard_errors(
 ) -> float:
     """By how many standard errors one mean loss exceeds another of the same rows.
 
-    The rows of a group may err together, so that each group counts as one observation.
+    Errors of rows of one group may depend on each other, so each group is one observation.
     """
     difference = worse - better
     mean = float(np.average(difference, weights=weights))

@@ -1,4 +1,4 @@
-"""Short numbers: what a forest says to a few digits, so that it takes little room when stored."""
+"""The numbers of a forest, rounded to a few digits, so that its file is small."""
 
 from __future__ import annotations
 

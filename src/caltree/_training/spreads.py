@@ -1,17 +1,17 @@
 """Deviations of true log-odds from predicted ones: from simulated rows and from real ones.
 
 Simulated rows, whose probabilities are known, give the deviation at each probability, and how it
-falls with the number of rows that a probability rests on.
+falls with the number of rows that a probability is based on.
 
-Reality may differ more, or less, from what a calibrator says than the simulation does, for example
-where both trust scores that are noisy. A second opinion that errs in other ways is asked on rows
-that it has not seen, in reality and in the simulation. What it sees in reality beyond what it sees
-in the simulation, as far as it is more than chance, is added to the variance, and so is what chance
-may hide from it.
+The real errors of a calibrator may be larger, or smaller, than those in the simulation, for example
+where the calibrator and the forest both trust noisy scores. A second opinion, which makes other
+errors, predicts rows that it has not seen, real and simulated ones. If it shows larger errors on
+the real rows, the difference, as far as it is more than chance, is added to the variance.
+Something is also added for the errors that it may have missed.
 
-At last, real rows are compared with what is said about them, by probability. An error that they
-show there, for example at the highest probabilities, is added to the variance, and so is a share of
-what few rows leave open.
+Finally, the labels of real rows are compared with their probabilities, near each probability. An
+error that they show there, for example at the highest probabilities, is added to the variance, and
+so is a share of the variance with which few rows estimate it.
 """
 
 from __future__ import annotations
@@ -59,19 +59,19 @@ _TINY = 1e-12
 
 @dataclass(frozen=True)
 class Simulated:
-    """What replicas of a calibrator say about rows whose probabilities are known."""
+    """Predictions of replicas of a calibrator for rows whose probabilities are known."""
 
     predicted: Floats
     truth: Floats
     rows: Floats
-    """The training rows that each row's probabilities rest on."""
+    """The training rows that each row's probabilities are based on."""
     second_opinion: Floats
     """That of the same rows; empty if the calibrator knows no attributes."""
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """What replicas of a calibrator say about rows that they have not seen, and what happened."""
+    """Predictions of replicas of a calibrator for rows they have not seen, and the labels."""
 
     predicted: Floats
     happened: Floats
@@ -196,8 +196,8 @@ def open_variance(predicted: Floats, happened: Floats, share: float, pooled: flo
 def measure_spread(simulated: Simulated, pooled: float) -> Spread:
     """Return deviations of true log-odds that cover their share of simulated rows.
 
-    They are those of probabilities that rest on a typical number of rows. How they depend on that
-    number is a power, found by regressing the logarithm of distances.
+    They are those of probabilities that are based on a typical number of rows. How they depend on
+    that number is a power, found by regressing the logarithm of distances.
     """
     predicted = _told(simulated.predicted)
     log_odds = _log_odds(predicted)

@@ -1,4 +1,4 @@
-"""Thresholds where numbers of single precision take the same way as all others."""
+"""Thresholds placed so that rounding to single precision does not move numbers across them."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def _check_positive(scores: Sequence[str], classes: Sequence[Any], given: str) -
         )
     if len(scores) > 1 or len(classes) > 2:
         raise CommandError(
-            f"--positive says which of two classes a single column of scores is of, but there are "
+            f"--positive is only for a single column of scores of two classes, but there are "
             f"{len(scores)} columns of scores and {len(classes)} classes; leave it out"
         )
     return classes[names.index(given)]

@@ -65,7 +65,7 @@ class Stopped(BaseException):
 
 
 class Group(click.Group):
-    """Commands whose complaints are one line on standard error, without a traceback.
+    """Commands whose errors are one line on standard error, without a traceback.
 
     A command is imported when it is asked for, so that others do not wait for what it needs.
     """
@@ -120,7 +120,7 @@ class Group(click.Group):
 
 
 class Command(click.Command):
-    """A command that can be stopped at any moment and says its warnings in one line."""
+    """A command that can be stopped at any moment and prints each warning in one line."""
 
     def invoke(self, context: click.Context) -> Any:
         """Run it."""

@@ -113,8 +113,8 @@ Examples:
     "--random-state",
     type=click.IntRange(0, 2**32 - 1),
     metavar="SEED",
-    help="The seed of random choices. Without it, a tree and boosting make none; for a forest, an "
-    "ensemble and held-out rows it is 0 by default.",
+    help="The seed of random choices. By default, a tree and boosting make no random choices, and "
+    "the seed of a forest, an ensemble and held-out rows is 0.",
 )
 @click.option(
     "--holdout",

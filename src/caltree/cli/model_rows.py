@@ -167,7 +167,7 @@ def predict_labelled(model: Model, columns: Columns, source: Source) -> Predicti
 
 @dataclass(frozen=True)
 class GroupColumns:
-    """Columns whose groups are asked for, and the one that says which rows belong together."""
+    """Columns whose groups are tested, and the one that says which rows belong together."""
 
     own: list[int]
     """The numbers of attributes."""

@@ -83,7 +83,7 @@ class Model:
         if found is None:
             raise CommandError(
                 f"{self.path} does not say which columns are the attributes; give --attributes, "
-                f"{len(learned.columns)} names between commas"
+                f"{len(learned.columns)} names separated by commas"
             )
         used = [column.is_used for column in learned.columns]
         if given is not None and len(given) == sum(used):
@@ -114,7 +114,7 @@ def read_model(path: str) -> Model:
         reason = in_one_line(error)
         remedy = "" if ";" in reason else "; make it with caltree fit"
         if is_table_name(path):
-            reason, remedy = "its name is that of a table", "; give what caltree fit wrote"
+            reason, remedy = "its name ends like that of a table", "; give a file of caltree fit"
         raise CommandError(f"cannot use {path} as a model: {reason}{remedy}") from None
 
 

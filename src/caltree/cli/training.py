@@ -64,7 +64,7 @@ class TableRequest(Protocol):
 
 @dataclass(frozen=True)
 class ScoresFound:
-    """What the scores of a file are taken for."""
+    """The type of the scores in a file, and their class."""
 
     score_type: ScoreType
     positive: Positive
@@ -93,7 +93,7 @@ class Fitted:
 def read_training(
     request: TableRequest, source: Source, work: str
 ) -> tuple[Columns, ScoresFound, LabelledRows]:
-    """The rows of a table, which columns they are in, and what the scores are taken for.
+    """The rows of a table, which columns they are in, and the type of the scores.
 
     `work` is what is to be done with them, for messages.
     """
@@ -130,7 +130,7 @@ def find_columns(
     """The columns by role, and the class that a single column of scores is of."""
     if len(classes) < 2:
         raise CommandError(
-            f"{source.name}: the column {label!r} holds the one class {classes[0]} only; "
+            f"{source.name}: the column {label!r} holds only one class, {classes[0]}; "
             "give rows of two classes or more"
         )
     named = (label, request.weight, request.groups)

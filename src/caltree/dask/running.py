@@ -1,8 +1,8 @@
 """Programs that run on a cluster, where their decisions are tasks like any others.
 
-A program asks one question after another. Were each answer to come here first, a fit would wait
-for the network hundreds of times. So questions that are not known yet are handed in ahead: the task
-that has the answer to one of them goes on with the program, and finds the next.
+A program asks one question after another. If each answer came back to the client first, a fit would
+wait for the network hundreds of times. So tasks for later questions are submitted in advance: the
+task that has the answer to one question continues the program, and finds the next question.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ Start: TypeAlias = Callable[[Plan], Program[Any, Result]]
 class Running(Generic[Result]):
     """A program up to its next question: what was answered so far, and what it asks now.
 
-    It never changes, as what is lost with a worker is made again of what came before. The generator
-    itself, which cannot be sent nor copied, is an aid: the task that goes on takes it away, and
-    whoever comes later runs the program again, with the same answers.
+    It never changes, so that results that are lost with a worker can be computed again. The
+    generator itself cannot be sent or copied. It only saves time: the next task takes it, and a
+    later one runs the program again, with the same answers.
     """
 
     start: Start[Result]

@@ -82,7 +82,7 @@ _store_option = click.option(
 @click.option("--seed", type=int, default=1, show_default=True)
 @click.option("--jobs", type=int, default=1, show_default=True, help="Folds at a time.")
 @click.option("--scheduler", help="Address of a Dask scheduler, whose workers do the work.")
-@click.option("--quiet", is_flag=True, help="Say nothing but errors.")
+@click.option("--quiet", is_flag=True, help="Print only errors.")
 @_data_dir_option
 @_store_option
 def run(
@@ -92,10 +92,11 @@ def run(
     path: Path,
     **options: Any,
 ) -> None:
-    """Carry out folds and store their results; what is there already is not done again.
+    """Carry out folds and store their results; folds that are stored already are not repeated.
 
-    Killed at any moment, it goes on where it was; two of them may share one file. Progress is a bar
-    on a terminal, and elsewhere, as in a log, a line for each fold.
+    If the command is stopped at any moment, the next run continues where it was. Two of them may
+    share one file. Progress is a bar on a terminal; elsewhere, as in a log, it is a line for each
+    fold.
     """
     from .datasets import NAMES, check_available
     from .experiment import Plan
@@ -217,7 +218,7 @@ def import_results(path: Path, results: Path) -> None:
 )
 @_store_option
 def cost(path: Path, datasets: tuple[str, ...]) -> None:
-    """Print what the experiments cost: as measured, and estimated where nothing was.
+    """Print what the experiments cost: measured, and estimated where nothing was measured.
 
     One fold of each data set is enough: `caltree paper run --datasets all --runs 1
     --first-folds 1`.

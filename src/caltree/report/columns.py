@@ -1,4 +1,4 @@
-"""Columns of the user whose groups are asked for."""
+"""Columns whose groups the user wants to test."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def check_groups(known: Attributes | None, columns: Sequence[int]) -> None:
         attribute = known.columns[column]
         if not attribute.is_used:
             raise ValueError(
-                f"by names {attribute.name!r}, which has no values that count, or looks like an "
+                f"by names {attribute.name!r}, which has no usable values, or looks like an "
                 "identifier; name another column"
             )
         if len(attribute.categories or ()) > _MOST_GROUPS:

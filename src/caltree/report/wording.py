@@ -24,7 +24,7 @@ _GAINS = {
     "unknown": "Better probabilities",
 }
 _ERRORS = {"better": "fell", "worse": "rose"}
-_ON_SEEN_ROWS = "On rows it has already seen, calibration seems to help."
+_ON_SEEN_ROWS = "Calibration seems to help, but on rows that the calibrator has already seen."
 _MEASURES = {
     "log_loss": ("Log loss", "mean of −ln(probability of what happened)"),
     "log_loss_calibration": ("– calibration", "what a curve for all rows would correct"),

@@ -28,7 +28,7 @@ _TYPES = {"probability": "probabilities", "logit": "logits", "margin": "margins"
 
 
 def scores_taken_as(data: Mapping[str, Any]) -> str:
-    """The type that the scores were taken for, and of which class if there is one column."""
+    """The type of the scores as it was used, and the class of a single column."""
     facts = data["data"]
     of = "" if facts["pos_label"] is None else f" of {facts['pos_label']}"
     return f"{_TYPES[facts['score_type']]}{of}"
@@ -37,7 +37,8 @@ def scores_taken_as(data: Mapping[str, Any]) -> str:
 def heading_of_seen_rows(data: Mapping[str, Any]) -> str:
     """The heading of the warning that rows were used for training."""
     most = data["data"]["training_rows"]["share"] > _MOST
-    return f"It was fitted to {'these' if most else 'some of these'} rows"
+    what = "model" if data["calibrator"]["is_model"] else "calibrator"
+    return f"The {what} was fitted to {'these' if most else 'some of these'} rows"
 
 
 def training_rows(data: Mapping[str, Any]) -> str:
@@ -49,7 +50,7 @@ def training_rows(data: Mapping[str, Any]) -> str:
             f"About {percent(found['share'])} of these rows are rows that the {what} was fitted "
             f"to ({found['found']} of {found['checked']} that could be checked have the contents "
             "of a training row). On rows it has seen, it looks better than it is: no number below "
-            "says how it will do on others."
+            "shows how good it is on other rows."
         )
     if found["status"] == "not seen":
         return (
@@ -62,8 +63,8 @@ def training_rows(data: Mapping[str, Any]) -> str:
     if found["by_chance"] > 0.5:
         return (
             f"There is no way to tell whether the {what} was fitted to these rows. So many of its "
-            f"training rows are alike that {percent(found['by_chance'])} of fresh rows would look "
-            "familiar, too. Make sure that these rows were held out."
+            f"training rows are alike that {percent(found['by_chance'])} of new rows would match "
+            "one of them, too. Make sure that these rows were held out."
         )
     return (
         f"Too few rows to tell whether the {what} was fitted to some of them "

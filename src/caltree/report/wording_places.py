@@ -70,7 +70,7 @@ def is_shown(place: Mapping[str, Any]) -> bool:
 
 
 def regions_text(data: Mapping[str, Any]) -> str:
-    """How many regions were looked at, and how many are shown to be off."""
+    """How many regions were tested, and in how many the scores are off."""
     regions = data["regions"]
     off = [
         sum(each["tests"][question]["verdict"] in ("too high", "too low") for each in regions)

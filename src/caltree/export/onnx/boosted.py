@@ -16,7 +16,7 @@ _BLOCK = 2**16
 def boosted_probabilities(
     model: BoostedModel, leaves: str, odds: Scores, offset: str | None
 ) -> str:
-    """Add the weighted sum of what the curve says, with and without the trees, a column per class.
+    """Add the weighted sum of the curve, with and without the trees: one column per class.
 
     `leaves` are the numbers of the leaves that rows reach, a column per tree, and `offset` the
     uncalibrated log-odds, if the curve corrects them.

@@ -58,7 +58,7 @@ def _check_known(part: Part, classes: Classes) -> None:
     if part.method == "decision_function" and not np.array_equal(part.classes, classes):
         absent = np.setdiff1d(classes, part.classes).tolist()
         raise ValueError(
-            f"a classifier gives margins, but none of the classes {absent}, whose scores then "
+            f"a classifier gives margins, but none for the classes {absent}, whose scores then "
             "depend on all rows together; use a classifier that knows all classes, or probabilities"
         )
 

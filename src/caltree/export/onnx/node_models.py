@@ -1,4 +1,4 @@
-"""The node models on the ways of rows, as operators of ONNX."""
+"""The node models on the paths of rows, as operators of ONNX."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ _BLOCK = 2**16
 class NodeModels:
     """The node models that count for something, and where rows meet them.
 
-    The number of a leaf leads to the nodes on its way, and these to their parameters, which are
-    kept once a node, however many leaves have it on their way.
+    The number of a leaf leads to the nodes on its path, and these to their parameters, which are
+    kept once for each node, however many paths contain it.
     """
 
     weight: Floats
-    """The last is that of no node, which fills up shorter ways."""
+    """The last one, of no node, fills up shorter paths."""
     terms: list[Floats]
     """The intercepts, and the slopes by score or, if `own_scores`, by classifier: nodes x log-
     odds."""
     own_scores: bool
     """Whether each log-odds has slopes over the scores of its own class alone."""
     ways: Indices
-    """The nodes on the way to every leaf of all trees, a row each."""
+    """The nodes on the path to every leaf of all trees, one path per row."""
     begin: Indices
     """Where the leaves of each tree begin."""
 
@@ -148,7 +148,7 @@ def by_blocks(
 
 
 def _ways(model: FittedModel, counts: npt.NDArray[np.bool_]) -> list[list[int]]:
-    """Return the nodes that count on the way to every leaf, numbered among themselves."""
+    """Return the nodes that count on the path to every leaf, numbered among themselves."""
     number = np.cumsum(counts) - 1
     ways: list[list[int]] = [[] for _ in counts]
     for node, attribute in enumerate(model.attribute):

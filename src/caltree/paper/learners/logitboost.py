@@ -26,7 +26,7 @@ class LogitBoost(Learner):
     base : {"stump", "tree"}, default="stump"
         The regression that is boosted.
     max_depth : int, default=3
-        The most splits on a way from the root of a tree to a leaf.
+        The maximum number of splits on a path from the root of a tree to a leaf.
 
     Attributes
     ----------
