@@ -50,7 +50,7 @@ CLASSES = RNG.integers(0, 2, (1000, 1)).astype(float)
 
 @pytest.mark.parametrize("scores", [CLASSES, CLASSES[:20], np.hstack([CLASSES, 1 - CLASSES])])
 def test_predicted_classes_are_taken_for_probabilities_with_a_warning(scores):
-    with pytest.warns(UserWarning, match=r"^all scores are 0 or 1, .*; score_type='probability'"):
+    with pytest.warns(UserWarning, match=r"^all scores are 0 or 1, .*set score_type='probability'"):
         assert resolve_score_type(scores, 2, "auto") == "probability"
     assert resolve_score_type(scores, 2, "probability") == "probability"
     halves = (ScoreSurvey.of(part, 2) for part in np.array_split(scores, 2))
@@ -98,7 +98,7 @@ def test_percentages_are_asked_about(scores):
 
 
 def test_columns_that_do_not_sum_to_one_are_margins_with_a_warning():
-    with pytest.warns(UserWarning, match=r"do not sum to 1 \(.* in row 0\), .*for margins"):
+    with pytest.warns(UserWarning, match=r"do not sum to 1 \(.* in row 0\), .*If they are margins"):
         assert resolve_score_type(RNG.random((100, 3)), 3, "auto") == "margin"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
