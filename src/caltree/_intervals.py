@@ -31,7 +31,7 @@ from ._inputs.training_rows import TrainingRows
 from ._model_base import AttributeCalibrator
 from ._training.spreads import (
     FEWEST,
-    HeldOut,
+    Observed,
     Simulated,
     spread_of_curve,
     spread_of_regions,
@@ -68,7 +68,7 @@ def learn_spread(calibrator: Any, X: Any, rows: TrainingRows, seed: int) -> Spre
         if refits.has_attributes:
             return spread_of_regions(simulated, refits.hold_out(), n_rows)
         by_rows = spread_of_steps if isinstance(calibrator, IsotonicScaling) else spread_of_curve
-        return by_rows(simulated, refits.curve, refits.happened)
+        return by_rows(simulated, refits.training)
 
 
 @dataclass(frozen=True)
@@ -126,14 +126,15 @@ class _Refits:
             given = table, self.rows.scores[others]
             said = np.asarray(replica.predict_proba(*given))
             rests_on = replica.effective_rows(*given)
-            found.append((said, truth[others], np.broadcast_to(rests_on, len(others))))
+            rests_on = np.broadcast_to(rests_on, len(others))
+            found.append((said, truth[others], rests_on, self._weights[others]))
             if self.has_attributes:
                 trees = self._second_opinion(drawn, labels, _N_TREES // 3)
                 opinions.append(np.asarray(trees.predict(self._matrix[others])))
-        predicted, true, rows = (np.concatenate(part) for part in zip(*found, strict=True))
-        return Simulated(predicted, true, rows, np.concatenate(opinions or [np.empty(0)]))
+        said, true, rows, weights = (np.concatenate(part) for part in zip(*found, strict=True))
+        return Simulated(said, true, rows, weights, np.concatenate(opinions or [np.empty(0)]))
 
-    def hold_out(self) -> HeldOut | None:
+    def hold_out(self) -> Observed | None:
         """Return predictions of replicas for held-out rows; None if each fold lacks a class."""
         fold_of = np.random.default_rng(self.seed).permutation(self._n_rows) % _N_FOLDS
         labels, said, tested = self.rows.labels, [], []
@@ -150,15 +151,25 @@ class _Refits:
         rows = np.concatenate(tested)
         trees = self._second_opinion(np.arange(self._n_rows), labels, _N_TREES)
         other = trees.oob_prediction_.reshape(self._n_rows, -1)[rows]
-        return HeldOut(np.concatenate(said), self.happened[rows], other)
+        return Observed(np.concatenate(said), self._happened[rows], self._weights[rows], other)
 
     @property
-    def happened(self) -> Floats:
+    def training(self) -> Observed:
+        """What a calibrator that sees the scores alone says about its training rows."""
+        return Observed(self._curve, self._happened, self._weights, np.empty(0))
+
+    @property
+    def _happened(self) -> Floats:
         """1 for the class of each row, 0 for the others."""
         return np.eye(self._n_classes)[self.rows.labels]
 
     @cached_property
-    def curve(self) -> Floats:
+    def _weights(self) -> Floats:
+        weights = self.rows.weights
+        return np.ones(self._n_rows) if weights is None else weights
+
+    @cached_property
+    def _curve(self) -> Floats:
         """The probabilities of all rows by a calibrator that sees the scores alone."""
         replica = self._fit(np.arange(self._n_rows), self.rows.labels)
         said = np.clip(replica.predict_proba(None, self.rows.scores), _RAREST, 1.0 - _RAREST)
@@ -168,7 +179,7 @@ class _Refits:
         """Return the probabilities that stand in for the true ones."""
         rows = self.rows
         if not self.has_attributes:
-            return self.curve
+            return self._curve
         forest = CalibrationForest(
             _N_STAND_IN,
             do_no_harm=False,
@@ -218,7 +229,7 @@ class _Refits:
             max_samples=min(1.0, _MANY_ROWS / len(labels)),
             random_state=self.seed,
             n_jobs=self._parameters().get("n_jobs"),
-        ).fit(self._matrix[train], np.eye(self._n_classes)[labels])
+        ).fit(self._matrix[train], np.eye(self._n_classes)[labels], self._weights[train])
 
 
 def draw_labels(probabilities: Floats, random: np.random.Generator) -> Labels:

@@ -12,7 +12,7 @@ from .._inputs.arrays import Floats
 from .json_values import is_number, plain_numbers, read_numbers
 
 KNOTS = np.array([0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0])
-"""The predicted probabilities at which deviations are stored; between them these are linear."""
+"""The predicted probabilities of the stored deviations, which are linear in log-odds between."""
 SURE = 1e-4
 """A smaller probability counts as this one where it is asked how much larger the truth may be."""
 LARGEST_EXPONENT = 0.5
@@ -56,8 +56,8 @@ class Spread:
         """
         known = probabilities[:, 1:] if probabilities.shape[1] == 2 else probabilities
         widening = np.broadcast_to(self.widening(rows), len(probabilities))
-        deviations = np.interp(known, KNOTS, self.deviations) * widening[:, np.newaxis]
-        width = ndtri((1.0 + confidence) / 2) * deviations
+        deviations = np.interp(sure_log_odds(known), sure_log_odds(KNOTS), self.deviations)
+        width = ndtri((1.0 + confidence) / 2) * deviations * widening[:, np.newaxis]
         lower = expit(logit(np.minimum(probabilities, 1.0 - SURE)) - width)
         upper = expit(logit(np.maximum(probabilities, SURE)) + width)
         # A logit and its inverse may be rounded to the wrong side.
@@ -96,3 +96,8 @@ class Spread:
         if not is_number(typical) or not 0.0 < typical <= _MOST_ROWS:
             raise ValueError("typical_rows of a stored calibrator must be a number of rows")
         return cls(deviations, float(exponent), float(typical))
+
+
+def sure_log_odds(probabilities: Floats) -> Floats:
+    """Return log-odds, where probabilities count as at least `SURE` and at most 1 less this."""
+    return np.asarray(logit(np.clip(probabilities, SURE, 1.0 - SURE)))

@@ -19,9 +19,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import betaincinv, logit, ndtri
+from scipy.special import betaincinv, ndtri
 
-from .._fitted.spread import KNOTS, LARGEST_EXPONENT, SURE, Spread
+from .._fitted.spread import KNOTS, LARGEST_EXPONENT, Spread, sure_log_odds
 from .._inputs.arrays import Floats
 
 FEWEST = 50
@@ -65,18 +65,23 @@ class Simulated:
     truth: Floats
     rows: Floats
     """The training rows that each row's probabilities are based on."""
+    weights: Floats
     second_opinion: Floats
     """That of the same rows; empty if the calibrator knows no attributes."""
 
 
 @dataclass(frozen=True)
-class HeldOut:
-    """Predictions of replicas of a calibrator for rows they have not seen, and the labels."""
+class Observed:
+    """Predictions for rows whose labels are known.
+
+    Of calibrators that know attributes they are those of replicas that have not seen the rows.
+    """
 
     predicted: Floats
     happened: Floats
+    weights: Floats
     second_opinion: Floats
-    """That of the same rows."""
+    """That of the same rows; empty if the calibrator knows no attributes."""
 
 
 @dataclass(frozen=True)
@@ -89,36 +94,41 @@ class Seen:
     """
     squares: Floats
     """The squared error of q if its log-odds were off by 1."""
+    weights: Floats
 
     @classmethod
-    def of(cls, happened: Floats, said: Floats, other: Floats) -> Seen:
+    def of(cls, happened: Floats, said: Floats, other: Floats, weights: Floats) -> Seen:
         """Compare opinions on some rows."""
         products = ((happened - said) * (other - said)).mean(axis=1)
-        return cls(products, ((said * (1.0 - said)) ** 2).mean(axis=1))
+        return cls(products, ((said * (1.0 - said)) ** 2).mean(axis=1), weights)
 
     @property
     def variance(self) -> float:
         """The variance of true log-odds that is seen."""
-        return float(self.products.mean()) / self._unit
+        return self._mean(self.products) / self._unit
 
     @property
     def standard_error(self) -> float:
         """The standard error of that variance."""
-        return float(self.products.std() / np.sqrt(len(self.products)) / self._unit)
+        errors = self.weights * (self.products - self._mean(self.products))
+        return float(np.linalg.norm(errors) / self.weights.sum() / self._unit)
 
     @property
     def _unit(self) -> float:
-        return max(float(self.squares.mean()), _TINY)
+        return max(self._mean(self.squares), _TINY)
+
+    def _mean(self, values: Floats) -> float:
+        return float(np.average(values, weights=self.weights))
 
 
-def spread_of_curve(simulated: Simulated, curve: Floats, happened: Floats) -> Spread:
+def spread_of_curve(simulated: Simulated, training: Observed) -> Spread:
     """Return the spread of a calibrator that sees the scores alone, from its training rows."""
     spread = measure_spread(simulated, _POOLED_OF_CURVES)
-    open_ = open_variance(curve, happened, _OPEN_OF_CURVES, _MISFIT)
+    open_ = open_variance(training, _OPEN_OF_CURVES, _MISFIT)
     return replace(spread, deviations=np.sqrt(spread.deviations**2 + open_))
 
 
-def spread_of_steps(simulated: Simulated, curve: Floats, happened: Floats) -> Spread:
+def spread_of_steps(simulated: Simulated, training: Observed) -> Spread:
     """Return the spread of a rising function without a shape, as isotonic regression finds it.
 
     Its steps are the means of their rows, so that no row shows it to be off. But few rows decide
@@ -127,30 +137,39 @@ def spread_of_steps(simulated: Simulated, curve: Floats, happened: Floats) -> Sp
     these bound that mean. The end is the same the other way round.
     """
     spread = measure_spread(simulated, 0.0)
-    columns = list(zip(_told(curve).T, _told(happened).T, strict=True))
-    starts = [_deviations_at_start(*column) for column in columns]
-    ends = [_deviations_at_start(1.0 - p, 1.0 - y)[::-1] for p, y in columns]
+    columns = list(zip(_told(training.predicted).T, _told(training.happened).T, strict=True))
+    starts = [_deviations_at_start(p, y, training.weights) for p, y in columns]
+    ends = [_deviations_at_start(1.0 - p, 1.0 - y, training.weights)[::-1] for p, y in columns]
     return replace(spread, deviations=np.max([spread.deviations, *starts, *ends], axis=0))
 
 
-def _deviations_at_start(predicted: Floats, happened: Floats) -> Floats:
-    """Return the deviations that reach the limit of Clopper and Pearson for the first rows."""
+def _deviations_at_start(predicted: Floats, happened: Floats, weights: Floats) -> Floats:
+    """Return the deviations that reach the limit of Clopper and Pearson for the first rows.
+
+    It is that of as many rows of equal weight as know their mean as well. Events may have other
+    weights than the rest, even where there is none among the first rows.
+    """
     order = np.argsort(predicted, kind="stable")
     in_first_step = int(np.searchsorted(predicted[order], predicted[order[0]], side="right"))
     first = order[: max(in_first_step, min(_ROWS_OF_ENDS, len(order) // 2))]
-    events = happened[first].sum()
-    limit = betaincinv(events + 1.0, max(len(first) - events, _TINY), (1.0 + _LEVEL) / 2)
-    distances = np.where(predicted[first[-1]] >= KNOTS, logit(limit) - _log_odds(KNOTS), 0.0)
+    event = happened == 1.0
+    of_event, of_other = weights[event].mean(), weights[~event].mean()
+    relative = (weights / np.where(event, of_event, of_other))[first]
+    n_effective = relative.sum() ** 2 / (relative**2).sum()
+    events = n_effective * np.average(happened[first], weights=relative)
+    limit = betaincinv(events + 1.0, max(n_effective - events, _TINY), (1.0 + _LEVEL) / 2)
+    distances = sure_log_odds(limit) + np.log(of_event / of_other) - sure_log_odds(KNOTS)
+    distances = np.where(predicted[first[-1]] >= KNOTS, distances, 0.0)
     return np.asarray(np.maximum(distances, 0.0) / ndtri((1.0 + _LEVEL) / 2))
 
 
-def spread_of_regions(simulated: Simulated, held_out: HeldOut | None, n_rows: int) -> Spread:
+def spread_of_regions(simulated: Simulated, held_out: Observed | None, n_rows: int) -> Spread:
     """Return the spread of a calibrator that sees attributes and was fitted to `n_rows`."""
     spread = measure_spread(simulated, _POOLED)
     variance = (caution(n_rows) * spread.deviations) ** 2
     if held_out is not None:
         variance = np.maximum(variance + excess_variance(held_out, simulated), _LEAST * variance)
-        variance += open_variance(held_out.predicted, held_out.happened, _OPEN)
+        variance += open_variance(held_out, _OPEN)
     return replace(spread, deviations=np.sqrt(variance))
 
 
@@ -159,37 +178,43 @@ def caution(n_rows: int) -> float:
     return 1.0 + _CAUTION * float(np.sqrt(_ROWS_OF_CAUTION / n_rows))
 
 
-def excess_variance(held_out: HeldOut, simulated: Simulated) -> float:
+def excess_variance(held_out: Observed, simulated: Simulated) -> float:
     """Return the variance of true log-odds in reality beyond that in the simulation.
 
     What the second opinion sees of it is shrunk as chance demands, and what chance may hide from
     it is added. Both are divided by the share of the variance that it sees in the simulation.
     """
-    seen = Seen.of(held_out.happened, held_out.predicted, held_out.second_opinion)
-    foreseen = Seen.of(simulated.truth, simulated.predicted, simulated.second_opinion)
-    known = Seen.of(simulated.truth, simulated.predicted, simulated.truth)
+    said, truth = simulated.predicted, simulated.truth
+    seen = Seen.of(held_out.happened, held_out.predicted, held_out.second_opinion, held_out.weights)
+    foreseen = Seen.of(truth, said, simulated.second_opinion, simulated.weights)
+    known = Seen.of(truth, said, truth, simulated.weights)
     share = float(np.clip(foreseen.variance / max(known.variance, _TINY), _LEAST_HIDDEN, 1.0))
     excess = seen.variance - foreseen.variance
     shrunk = excess * max(0.0, 1.0 - seen.standard_error**2 / max(excess**2, _TINY))
     return shrunk / max(share, _LEAST_SEEN) + _HIDDEN * seen.standard_error / share
 
 
-def open_variance(predicted: Floats, happened: Floats, share: float, pooled: float = 0.0) -> Floats:
+def open_variance(observed: Observed, share: float, pooled: float = 0.0) -> Floats:
     """Return the variance of true log-odds that rows show or leave open, at each knot.
 
     The rows near a knot estimate by how much its log-odds are off. The squared estimate, less its
     variance, is shown; a share of the variance is added, since it is left open. What all knots show
-    together is added everywhere, times `pooled`.
+    together is added everywhere, times `pooled`. Weighted rows count as so many as are as certain.
     """
-    predicted, happened = _told(predicted), _told(happened)
+    predicted, happened = _told(observed.predicted), _told(observed.happened)
+    weights = observed.weights[:, np.newaxis]
     nearest = np.searchsorted((KNOTS[1:] + KNOTS[:-1]) / 2, predicted.ravel())
-    information = (predicted * (1.0 - predicted)).ravel()
-    weights = np.bincount(nearest, information, minlength=len(KNOTS))
-    surprise = np.bincount(nearest, (happened - predicted).ravel(), minlength=len(KNOTS))
-    variance = 1.0 / np.maximum(weights, _LEAST_INFORMATION)
-    squares = (surprise * variance) ** 2
+
+    def sums(values: Floats) -> Floats:
+        return np.asarray(np.bincount(nearest, values.ravel(), len(KNOTS)), np.float64)
+
+    information = sums(weights * predicted * (1.0 - predicted))
+    noise = np.maximum(sums(weights**2 * predicted * (1.0 - predicted)), _TINY)
+    rows = information / noise
+    variance = 1.0 / np.maximum(rows * information, _LEAST_INFORMATION)
+    squares = (rows * sums(weights * (happened - predicted)) * variance) ** 2
     shown = np.maximum(squares - variance, 0.0)
-    shown += pooled * max(0.0, float(np.average(squares - variance, weights=weights)))
+    shown += pooled * max(0.0, float(np.average(squares - variance, weights=rows * information)))
     return np.asarray(np.minimum(shown + share * variance, _MOST_OPEN))
 
 
@@ -200,8 +225,8 @@ def measure_spread(simulated: Simulated, pooled: float) -> Spread:
     that number is a power, found by regressing the logarithm of distances.
     """
     predicted = _told(simulated.predicted)
-    log_odds = _log_odds(predicted)
-    distances = np.abs(_log_odds(_told(simulated.truth)) - log_odds)
+    log_odds = sure_log_odds(predicted)
+    distances = np.abs(sure_log_odds(_told(simulated.truth)) - log_odds)
     logarithms = np.log(simulated.rows)
     typical, exponent = float(np.exp(logarithms.mean())), 0.0
     if np.ptp(logarithms) > 0.0:
@@ -236,7 +261,3 @@ def _deviations_at_knots(predicted: Floats, distances: Floats, pooled: float) ->
 def _told(probabilities: Floats) -> Floats:
     """The columns that tell all: of two classes the second, of more all of them."""
     return probabilities[:, 1:] if probabilities.shape[1] == 2 else probabilities
-
-
-def _log_odds(probabilities: Floats) -> Floats:
-    return np.asarray(logit(np.clip(probabilities, SURE, 1.0 - SURE)))
