@@ -91,8 +91,9 @@ class Calibrator(WithIntervals, StoredEstimator):
             The database.
         scores : str or list of str, optional
             The columns of the scores, in the order of the classes or named after them. By default
-            they are ``score`` if there is one, else ``score_`` and the class, with ``_1``,
-            ``_2``, ... for several classifiers.
+            ``score`` if the calibrator takes one column of scores, else ``score_`` and the class,
+            with ``_1``, ``_2``, ... for several classifiers; the names they had in training are not
+            used. Where the table lacks such a column, the database refuses the query.
         attributes : list of str or dict, optional
             The columns of the attributes, if their names differ from those in training: all of
             them, or a dict from the old names to the new ones. Without names they were ``x0``,

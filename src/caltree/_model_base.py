@@ -22,7 +22,8 @@ from ._fitted.trees import WEIGHT_ROUNDING, Trees
 from ._inputs.arrays import Floats
 from ._inputs.attributes import Attributes
 from ._inputs.groups import number_groups
-from ._inputs.labels import check_weights, known_labels, warn_of_label_column, warn_of_label_copies
+from ._inputs.label_copies import LabelCopies
+from ._inputs.labels import check_weights, known_labels, warn_of_label_column
 from ._inputs.parameters import check_count
 from ._inputs.scores import ScoreKind, refuse_missing_scores
 from ._inputs.tables import read_table
@@ -274,7 +275,7 @@ class AttributeCalibrator(AttributeEstimator, Calibrator):
         """Return the checked rows as plain arrays."""
         kind = replace(rows.kind, published=self.scores_are_published)
         known, matrix = self._learn_attributes(X, rows.keep, rows.weights, categorical_features)
-        warn_of_label_copies([each.name for each in known.columns], matrix, rows.labels)
+        LabelCopies.of(matrix, rows.labels).warn(known)
         groups = None if rows.kept_groups is None else number_groups(rows.kept_groups)[1]
         return Dataset.of(known, matrix, rows.labels, kind, rows.scores, rows.weights, groups)
 

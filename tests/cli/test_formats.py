@@ -58,6 +58,47 @@ def test_an_index_of_pandas_is_no_attribute(run):
     assert model["columns"]["attributes"] == ["age", "__index_level_0__"]
 
 
+INDEX_NOTE = (
+    "Leaving out __index_level_0__, the index of a pandas table in scored.parquet; to keep it, "
+    "name all attributes in --attributes.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((), True),
+        (("--quiet",), False),
+        (("--exclude", "__index_level_0__"), False),
+        (("--attributes", "age,__index_level_0__"), False),
+        (("--groups", "__index_level_0__"), False),
+        (("--calibrator", "platt"), False),
+    ],
+)
+def test_an_index_of_pandas_is_left_out_with_a_note(run, arguments, told):
+    make_table().sample(frac=1.0, random_state=0).to_parquet("scored.parquet")
+    result = run("fit", "scored.parquet", "--out", "m.json", *arguments)
+    assert result.exit_code == 0, result.stderr
+    assert result.stderr.count(INDEX_NOTE) == told
+    if arguments == ():
+        result = run("audit", "scored.parquet")
+        assert result.stderr == INDEX_NOTE
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [(("fit", "--out", "m.json"), "--categorical"), (("audit",), "--by")],
+)
+def test_an_index_of_pandas_that_is_named_as_an_attribute(run, command, option):
+    make_table().sample(frac=1.0, random_state=0).to_parquet("scored.parquet")
+    result = run(*command, "scored.parquet", "--quiet", option, "__index_level_0__")
+    assert result.exit_code == 1
+    assert result.stderr == (
+        f"caltree: error: {option} names __index_level_0__, the index of a pandas table, which is "
+        "an attribute only if --attributes names it; name all attributes there\n"
+    )
+
+
 @pytest.mark.parametrize("labels", [["no", "yes"], [0, 1], [False, True], [0.0, 1.0]])
 def test_labels_are_the_same_classes(run, labels):
     table = make_visits(300)[["channel", "p_yes", "y"]].round({"p_yes": 6})

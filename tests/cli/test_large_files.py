@@ -196,3 +196,17 @@ def test_a_report_needs_rows_that_count(run, tmp_path):
 
 def test_the_help_says_what_is_large():
     assert f"{large_files.MOST_VALUES:,} values" in LARGE_FILES
+
+
+@pytest.mark.parametrize("holdout", ["0", "0.2"])
+def test_a_copy_of_the_label_is_noticed_in_chunks(run, tmp_path, small_chunks, holdout):
+    visits = make_visits(N_ROWS)
+    visits["left"] = visits["y"] == "yes"
+    options = (*HIST, "--holdout", holdout)
+    words = "caltree: warning: attribute 'left' has one value for each class"
+    _, said = fit(run, write(visits, tmp_path / "visits.parquet"), *options)
+    assert "in chunks" in said
+    assert said.count(words) == 1
+    visits.loc[visits.index[-3:], "left"] ^= True
+    _, said = fit(run, write(visits, tmp_path / "visits.parquet"), *options)
+    assert words not in said

@@ -128,3 +128,11 @@ def test_as_the_calibrator_of_a_classifier(calibrator):
     model = CalibratedClassifier(fitted, calibrator).fit(*parts)
     assert type(model.to_local().calibrator_) is CalibrationBoosting
     assert model.predict_proba(parts[0]).compute().shape == (300, 2)
+
+
+def test_a_copy_of_the_label_is_noticed():
+    X, y, scores = make_rows(600)
+    X[:, 1] = 3.0 - y
+    with pytest.warns(UserWarning, match="attribute 'x1' has one value for each class") as caught:
+        DaskBoosting().fit(*(divided(values, SIZES) for values in (X, y, scores)))
+    assert len(caught) == 1

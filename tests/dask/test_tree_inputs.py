@@ -182,3 +182,15 @@ def test_a_single_column_of_the_first_class():
     with pytest.warns(UserWarning, match="rank 1 backwards.*pos_label=0") as caught:
         CalibrationTree(**QUICK).fit(X, y, first)
     assert len([each for each in caught if "backwards" in str(each.message)]) == 1
+
+
+def test_a_copy_of_the_label_is_noticed(client):
+    X, y, scores = make_rows(300)
+    X[:, 1] = 3.0 - y
+    sizes = (90, 0, 110, 100)
+    given = divided(y, sizes), divided(scores, sizes)
+    with pytest.warns(UserWarning, match="attribute 'x1' has one value for each class") as caught:
+        CalibrationTree(**QUICK).fit(divided(X, sizes), *given)
+    assert len(caught) == 1
+    X[250, 1] += 1.0
+    CalibrationTree(**QUICK).fit(divided(X, sizes), *given)  # a warning would be an error

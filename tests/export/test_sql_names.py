@@ -303,6 +303,15 @@ def test_default_names_of_scores():
     assert all(f'"score_{label}_{k}"' in two[0] for label in range(3) for k in (1, 2))
 
 
+def test_a_column_that_is_not_there_is_an_error(database):
+    """SQLite would read a name in double quotes as a text, and that as the number 0."""
+    database.store("lacking", pd.DataFrame({"p_yes": [0.5]}))
+    columns = identity().to_sql(database.dialect)
+    for query in (f"SELECT {columns} FROM lacking", columns.select("lacking", ["p_yes"])):
+        with pytest.raises(Exception, match=r"(?i)column.*\bscore\b"):
+            database.run(query)
+
+
 def test_results_have_different_names():
     def names(dialect, labels):
         identity = IdentityCalibrator().fit(None, labels, scores=[0.2, 0.9])

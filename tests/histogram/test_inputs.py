@@ -158,3 +158,17 @@ def test_a_large_matrix_of_float32_is_not_copied():
         found = peak_of_fit(X, y, scores, tree_method="hist", max_bins=16)
     codes = X.size
     assert codes < found < 2.5 * codes  # the matrix itself has four bytes a number
+
+
+@pytest.mark.parametrize("n_chunks", [1, 5])
+def test_a_copy_of_the_label_is_noticed_whatever_the_chunks(n_chunks):
+    """Rows of weight 0 do not count; a single other row rules a column out."""
+    X, y, scores = make_rows(N_ROWS)
+    X[:, 1] = 3.0 - y
+    X[0, 1] = 0.0
+    weights = np.ones(N_ROWS)
+    weights[0] = 0.0
+    with chunks_of(-(-N_ROWS // n_chunks)):
+        with pytest.warns(UserWarning, match="attribute 'x1' has one value for each class"):
+            histogram_tree().fit(X, y, scores, sample_weight=weights)
+        histogram_tree().fit(X, y, scores)  # a warning would be an error

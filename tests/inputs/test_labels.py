@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caltree import CalibrationTree, PlattScaling, audit
-from caltree._inputs.labels import check_labels, check_weights, warn_of_label_copies
+from caltree._inputs.labels import check_labels, check_weights
 
 labels = (
     st.lists(st.integers(-(2**60), 2**60), min_size=2)
@@ -78,34 +78,3 @@ def test_labels_without_a_name_or_a_column_are_not_warned_of():
         CalibrationTree().fit(FRAME, LEFT.to_numpy(), SCORES)
         CalibrationTree().fit(FRAME[["age"]].to_numpy(), LEFT, SCORES)
         PlattScaling().fit(FRAME, LEFT, SCORES)  # it does not look at the table
-
-
-LABELS = np.random.default_rng(0).integers(0, 3, 300).astype(np.uint16)
-
-
-@pytest.mark.parametrize("values", [LABELS, 5.5 - LABELS, np.array([3.0, 1.0, 7.0])[LABELS]])
-def test_a_copy_of_the_labels_is_noticed(values):
-    matrix = np.column_stack([np.arange(300.0), values])
-    with pytest.warns(UserWarning, match="attribute 'b' has one value for each class"):
-        warn_of_label_copies(["a", "b"], matrix, LABELS)
-
-
-@pytest.mark.parametrize("changed", [1.5, np.nan, None])
-def test_what_does_not_tell_all_labels_is_no_copy(changed):
-    values = LABELS.astype(float)
-    if changed is None:
-        values[values == 2.0] = 1.0  # one value for two classes
-    else:
-        values[-1] = changed
-    warn_of_label_copies(["a"], values[:, np.newaxis], LABELS)
-    few = np.arange(99, dtype=np.uint16) % 3
-    warn_of_label_copies(["a"], few[:, np.newaxis].astype(float), few)
-
-
-def test_copies_of_sorted_labels_are_noticed_by_calibrators_and_audits():
-    random = np.random.default_rng(0)
-    y, scores = np.sort(random.random(400) < 0.5), random.random(400)
-    X = {"kind": np.where(y, "bad", "good"), "x": random.random(400)}
-    for call in (CalibrationTree().fit, audit):
-        with pytest.warns(UserWarning, match="attribute 'kind' has one value for each class"):
-            call(pd.DataFrame(X), y, scores)

@@ -14,7 +14,8 @@ from .._fitted.conditions import short
 from .._inputs.arrays import Floats, Labels
 from .._inputs.attributes import Attributes, Identifiers, learn
 from .._inputs.groups import GroupNumbers, number_groups, refuse_few_groups
-from .._inputs.labels import warn_of_label_column, warn_of_label_copies
+from .._inputs.label_copies import LabelCopies
+from .._inputs.labels import warn_of_label_column
 from .._inputs.score_limits import SMALLEST_PROBABILITY
 from .._inputs.scores import ScoreKind
 from .._inputs.training_rows import check_training_rows
@@ -134,7 +135,7 @@ def check_rows(
         sample_weight=rows.weights,
         identifiers=identifiers,
     )
-    warn_of_label_copies([each.name for each in known.columns], matrix, rows.labels)
+    LabelCopies.of(matrix, rows.labels).warn(known)
     numbers = None
     if rows.kept_groups is not None:
         n_groups, numbers = number_groups(rows.kept_groups)

@@ -25,7 +25,6 @@ from .._inputs.folds import (
     random_generator,
 )
 from .._inputs.groups import GroupNumbers, deal_groups, number_groups
-from .._inputs.hashing import SmallestHashes
 from .._inputs.indexing import count_rows, take_rows
 from .._inputs.tables import read_table
 from .._inputs.training_rows import TrainingRows
@@ -34,7 +33,7 @@ from .._training.settings import Growth, Settings
 from .chunk import Chunk
 from .engine import HistogramEngine
 from .pool import LocalPool
-from .prepare import Part, Sample, bin_rows, make_plan, sample_rows
+from .prepare import MatrixSeen, Part, Sample, bin_rows, make_plan, sample_rows
 from .summaries import TableSummary, merge_summaries
 
 # Rows of a chunk: enough that the sums over them are small in comparison, and not so many that
@@ -89,14 +88,15 @@ def make_histogram_engine(
         n_groups=n_groups,
     )
 
-    def put_into_bins(numbered: tuple[Part, int]) -> tuple[Chunk, SmallestHashes]:
+    def put_into_bins(numbered: tuple[Part, int]) -> tuple[Chunk, MatrixSeen]:
         part, begin = numbered
         return bin_rows(part, attributes, plan.bins, kind, fold_of(begin, len(part)))
 
     binned = run_in_threads(put_into_bins, numbered, n_threads)
-    smallest = reduce(SmallestHashes.merge, (few for _, few in binned))
+    seen = reduce(MatrixSeen.merge, (facts for _, facts in binned))
+    seen.copies.warn(attributes)
     pool = LocalPool(plan, [chunk for chunk, _ in binned], [None] * len(binned), n_jobs)
-    return HistogramEngine(pool, plan, attributes, growth), Fingerprint.of_smallest(smallest)
+    return HistogramEngine(pool, plan, attributes, growth), seen.fingerprint
 
 
 def _chunk_size(n_rows: int) -> int:

@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from .._fitted.fingerprint import calibration_hashes
 from .._inputs.arrays import Classes, Floats, Mask
 from .._inputs.attributes import Attributes, Identifiers
 from .._inputs.folds import FoldOf
@@ -34,7 +33,7 @@ from .._inputs.score_types import ScoreSurvey
 from .._inputs.scores import SCORE_TYPES, ScoreKind, as_score_matrix, check_probabilities
 from .._training.dataset import Dataset
 from .chunk import Chunk, Plan
-from .prepare import Part, Sample, bin_rows, make_plan, sample_rows
+from .prepare import MatrixSeen, Part, Sample, bin_rows, make_plan, sample_rows
 from .summaries import TableSummary
 
 Given: TypeAlias = tuple[Any, Any, Any, Any]
@@ -235,8 +234,8 @@ def plan_of(seen: ScoresSeen, known: Known, n_judged: int, scoring: str) -> Plan
 
 def bin_part(
     partition: int, given: Given, known: Known, planned: Planned, fold_of: FoldOf
-) -> tuple[Chunk, SmallestHashes]:
-    """The rows of a partition in bins, and their smallest hashes."""
+) -> tuple[Chunk, MatrixSeen]:
+    """The rows of a partition in bins, and the facts about them."""
     plan, attributes, read = planned
     part, _ = part_of(partition, given, known)
     part = replace(part, scores=read.in_order(part.scores))
@@ -246,14 +245,19 @@ def bin_part(
 
 def encode_part(
     partition: int, given: Given, known: Known, planned: Planned
-) -> tuple[Dataset, SmallestHashes]:
-    """The rows of a partition as plain arrays, and their smallest hashes."""
+) -> tuple[Dataset, MatrixSeen]:
+    """The rows of a partition as plain arrays, and the facts about them."""
     _, attributes, read = planned
     part, _ = part_of(partition, given, known)
     matrix, scores = part.encode(attributes), read.in_order(part.scores)
-    hashes = calibration_hashes(matrix, part.labels, scores, read.kind)
+    seen = MatrixSeen.of(matrix, part.labels, scores, read.kind)
     rows = Dataset.of(attributes, matrix, part.labels, read.kind, scores, part.weights)
-    return rows, SmallestHashes.of(hashes)
+    return rows, seen
+
+
+def merge_encoded(*seen: MatrixSeen) -> MatrixSeen:
+    """Merge the facts about the encoded rows of several partitions."""
+    return reduce(MatrixSeen.merge, seen)
 
 
 def merge_smallest(*some: SmallestHashes | None) -> SmallestHashes | None:

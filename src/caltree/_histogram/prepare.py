@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._fitted.fingerprint import calibration_hashes
+from .._fitted.fingerprint import Fingerprint, calibration_hashes
 from .._inputs.arrays import Floats, Labels, Mask
 from .._inputs.attributes import Attributes
 from .._inputs.groups import GroupNumbers
 from .._inputs.hashing import SmallestHashes
 from .._inputs.indexing import take_rows
+from .._inputs.label_copies import LabelCopies
 from .._inputs.scores import ScoreKind
 from .._training.dataset import scores_per_state
 from .binning import Bins, sample_step
@@ -70,6 +71,29 @@ class Sample:
         )
 
 
+@dataclass(frozen=True)
+class MatrixSeen:
+    """Facts about encoded rows, every one of which was looked at; mergeable."""
+
+    smallest: SmallestHashes
+    copies: LabelCopies
+
+    @classmethod
+    def of(cls, matrix: Floats, labels: Labels, scores: Floats, kind: ScoreKind) -> MatrixSeen:
+        """Look at encoded rows, their labels and their scores."""
+        hashes = calibration_hashes(matrix, labels, scores, kind)
+        return cls(SmallestHashes.of(hashes), LabelCopies.of(matrix, labels))
+
+    def merge(self, other: MatrixSeen) -> MatrixSeen:
+        """Return the facts about the rows of both."""
+        return MatrixSeen(self.smallest.merge(other.smallest), self.copies.merge(other.copies))
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """The fingerprint of the rows."""
+        return Fingerprint.of_smallest(self.smallest)
+
+
 def sample_rows(part: Part, first: int, n_rows: int, known: Attributes) -> Sample:
     """Take the rows of a part that are in the sample.
 
@@ -119,12 +143,11 @@ def make_plan(
 
 def bin_rows(
     part: Part, known: Attributes, bins: Bins, kind: ScoreKind, fold: npt.NDArray[np.uint8]
-) -> tuple[Chunk, SmallestHashes]:
-    """Return the rows of a part as a chunk, and their smallest hashes."""
+) -> tuple[Chunk, MatrixSeen]:
+    """Return the rows of a part as a chunk, and the facts about them."""
     matrix = part.encode(known)
     odds = kind.regressors(part.scores)
     log_odds = kind.offset(part.scores, odds)
-    hashes = calibration_hashes(matrix, part.labels, part.scores, kind)
     chunk = Chunk(
         codes=bins.encode(matrix),
         labels=part.labels,
@@ -134,4 +157,4 @@ def bin_rows(
         fold=fold,
         groups=part.groups,
     )
-    return chunk, SmallestHashes.of(hashes)
+    return chunk, MatrixSeen.of(matrix, part.labels, part.scores, kind)

@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any, TypeAlias, TypeVar
 
-from .._fitted.fingerprint import Fingerprint
 from .._inputs.attributes import Attributes, Identifiers
 from .._inputs.folds import FoldOf
-from .._inputs.hashing import SmallestHashes
 from .._running.threads import count_threads, in_order
 from .chunk import Chunk, Plan
 from .partitions import (
@@ -30,6 +28,7 @@ from .partitions import (
     sample_part,
 )
 from .pool import LocalPool
+from .prepare import MatrixSeen
 from .storing import Folder, Stored
 
 Read: TypeAlias = Callable[[], Iterator[Given]]
@@ -46,7 +45,7 @@ class BinnedRows:
     attributes: Attributes
     scores: ScoresRead
     known: Known
-    fingerprint: Fingerprint
+    seen: MatrixSeen
 
 
 @dataclass(frozen=True)
@@ -87,12 +86,12 @@ class Reader:
             seen = reduce(ScoresSeen.merge, samples)
         planned: Planned = plan_of(seen, known, n_folds, scoring)
 
-        def put(numbered: tuple[int, Given]) -> tuple[Stored[Chunk], SmallestHashes]:
-            chunk, few = bin_part(*numbered, known, planned, fold_of)
-            return folder.store(chunk), few
+        def put(numbered: tuple[int, Given]) -> tuple[Stored[Chunk], MatrixSeen]:
+            chunk, facts = bin_part(*numbered, known, planned, fold_of)
+            return folder.store(chunk), facts
 
         with closing(self._map(put, known)) as found:
-            chunks, smallest = zip(*found, strict=True)
+            chunks, facts = zip(*found, strict=True)
         plan, attributes, scores = planned
         return BinnedRows(
             LocalPool(plan, chunks, [None] * len(chunks), self.n_jobs, folder),
@@ -100,7 +99,7 @@ class Reader:
             attributes,
             scores,
             known,
-            Fingerprint.of_smallest(reduce(SmallestHashes.merge, smallest)),
+            reduce(MatrixSeen.merge, facts),
         )
 
     def _map(

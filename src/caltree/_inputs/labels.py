@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,6 @@ from .warning import warn_user
 
 _MOST_CLASSES = 2**16 - 1
 _FEWEST_ROWS_FOR_A_MODEL = 5
-# Of fewer rows an attribute may say all labels by chance.
-_FEWEST_TO_TELL_COPIES = 100
 # Beyond as many rows, one more or less is lost in rounding.
 _MOST_ROWS = 2.0**53
 # What all other rows weigh together, at least, of the heaviest row.
@@ -243,32 +240,3 @@ def warn_of_label_column(X: Any, y: Any) -> None:
             f"X has a column {name!r}, which is also the name of y. If it holds the labels, leave "
             "it out of X: new rows have no label yet"
         )
-
-
-def warn_of_label_copies(names: Sequence[str], matrix: Floats, labels: Labels) -> None:
-    """Warn if a column of a matrix has one value for each class: most likely it is the label."""
-    if len(labels) < _FEWEST_TO_TELL_COPIES:
-        return
-    columns = list(range(matrix.shape[1]))
-    for rows in (slice(_FEWEST_TO_TELL_COPIES), slice(None)):
-        columns = _find_copies(matrix[rows], labels[rows], columns)
-    if columns:
-        warn_user(
-            f"attribute {names[columns[0]]!r} has one value for each class, so it tells the label "
-            "of every row. If it is a copy of the label, leave it out of X: new rows have no label "
-            "yet"
-        )
-
-
-def _find_copies(matrix: Floats, labels: Labels, columns: list[int]) -> list[int]:
-    """Return those of the columns that have one value for each class, and another for each."""
-    order = np.argsort(labels, kind="stable")
-    goes_on = np.diff(labels[order]) == 0
-    first = np.flatnonzero(np.concatenate([[True], ~goes_on]))
-
-    def is_copy(column: int) -> bool:
-        values = matrix[order, column]
-        is_constant = (values[1:] == values[:-1])[goes_on].all()
-        return bool(is_constant and len(np.unique(values[first])) == len(first))
-
-    return [column for column in columns if is_copy(column)]

@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from .._inputs.warning import did_you_mean
 from .._options import ABOUT_NAMES, names_option
 from . import options
 from .columns import GUESSES
@@ -172,6 +171,8 @@ def _check_out(request: AuditRequest) -> None:
 
 
 def _check_by(request: AuditRequest, attributes: tuple[str, ...]) -> None:
+    from .training import not_an_attribute
+
     unknown = [name for name in request.by or () if name not in attributes]
     excluded = [name for name in unknown if name in (request.exclude or ())]
     if excluded:
@@ -180,7 +181,4 @@ def _check_by(request: AuditRequest, attributes: tuple[str, ...]) -> None:
             f"those of attributes: take {excluded[0]} out of --exclude"
         )
     if unknown:
-        raise CommandError(
-            f"--by names {unknown[0]}, which is not an attribute"
-            f"{did_you_mean(unknown[0], attributes)}; these are {', '.join(attributes)}"
-        )
+        raise not_an_attribute("--by", unknown[0], attributes)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+import click
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -58,6 +59,8 @@ class TableRequest(Protocol):
     def positive(self) -> str | None: ...
     @property
     def score_type(self) -> str: ...
+    @property
+    def quiet(self) -> bool: ...
     @property
     def wants_attributes(self) -> bool: ...
 
@@ -208,9 +211,7 @@ def _columns(request: TableRequest, source: Source, label: str, scores: tuple[st
     """The columns by role; without --attributes, all columns without another role are used."""
     taken = {label, *scores, request.weight, request.groups, *(request.exclude or ())}
     source.check(*(request.exclude or ()))
-    attributes = request.attributes or tuple(
-        name for name in source.columns if name not in taken and not _INDEX.fullmatch(name)
-    )
+    attributes = request.attributes or _other_columns(request, source, taken)
     twice = [name for name in attributes if name in taken]
     if twice:
         raise CommandError(
@@ -226,11 +227,36 @@ def _columns(request: TableRequest, source: Source, label: str, scores: tuple[st
         )
     unknown = [name for name in request.categorical or () if name not in attributes]
     if unknown:
-        raise CommandError(
-            f"--categorical names {unknown[0]}, which is not an attribute"
-            f"{did_you_mean(unknown[0], attributes)}; these are {', '.join(attributes) or 'none'}"
-        )
+        raise not_an_attribute("--categorical", unknown[0], attributes)
     return Columns(scores, attributes, label, request.weight, request.groups)
+
+
+def _other_columns(
+    request: TableRequest, source: Source, taken: set[str | None]
+) -> tuple[str, ...]:
+    """The columns without another role, but for an index of pandas, and a note on that."""
+    others = [name for name in source.columns if name not in taken]
+    index = [name for name in others if _INDEX.fullmatch(name)]
+    if index and request.wants_attributes and not request.quiet:
+        click.echo(
+            f"Leaving out {', '.join(index)}, the index of a pandas table in {source.name}; to "
+            "keep it, name all attributes in --attributes.",
+            err=True,
+        )
+    return tuple(name for name in others if name not in index)
+
+
+def not_an_attribute(option: str, name: str, attributes: Sequence[str]) -> CommandError:
+    """Return the error of an option that names a column that is no attribute."""
+    if attributes and _INDEX.fullmatch(name):
+        return CommandError(
+            f"{option} names {name}, the index of a pandas table, which is an attribute only if "
+            "--attributes names it; name all attributes there"
+        )
+    return CommandError(
+        f"{option} names {name}, which is not an attribute{did_you_mean(name, attributes)}; these "
+        f"are {', '.join(attributes) or 'none'}"
+    )
 
 
 def _attributes(

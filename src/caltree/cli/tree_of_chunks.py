@@ -47,6 +47,7 @@ class TreeOfChunks(CalibrationTree):
         rows = reader.put_into_bins(known, folds, settings.scoring, folder)
         scores = rows.scores
         scores.warn(known.classes)
+        rows.seen.copies.warn(rows.attributes)
         growth = self._growth(scores.kind, scores.columns.n_columns)
         engine = HistogramEngine(rows.pool, rows.plan, rows.attributes, growth)
         return engine, FittedRows(
@@ -55,7 +56,7 @@ class TreeOfChunks(CalibrationTree):
             scores.kind.limits,
             scores.columns,
             known.n_rows,
-            rows.fingerprint,
+            rows.seen.fingerprint,
         )
 
     def to_tree(self) -> CalibrationTree:

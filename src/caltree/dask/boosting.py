@@ -20,8 +20,8 @@ from .._histogram.partitions import (
     Known,
     Planned,
     encode_part,
+    merge_encoded,
     merge_samples,
-    merge_smallest,
     plan_of,
     sample_part,
 )
@@ -132,12 +132,12 @@ class CalibrationBoosting(WithoutIntervals, boosting.CalibrationBoosting):
         encoded = tasks.compute(
             [dask.delayed(encode_part)(i, some, told, planned) for i, some in given]
         )
-        smallest = merge(tasks, tasks.map(itemgetter(1), encoded), merge_smallest)
-        fingerprint = Fingerprint.of_smallest(smallest.result())
-        seen, plan = sample.result().sample, planned.result()
+        seen = merge(tasks, tasks.map(itemgetter(1), encoded), merge_encoded).result()
+        rows, plan = sample.result().sample, planned.result()
         plan[2].warn(known.classes)
+        seen.copies.warn(plan[1])
         columns = tasks.map(itemgetter(0), encoded)
-        return _Rows(tasks, known, plan, seen, columns, fingerprint)
+        return _Rows(tasks, known, plan, rows, columns, seen.fingerprint)
 
     def _fit_rows(self, rows: _Rows) -> None:
         kind, sample = rows.kind, rows.dataset()

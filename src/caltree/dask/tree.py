@@ -13,13 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import tree
 from .._base import FittedRows
-from .._fitted.fingerprint import Fingerprint
 from .._histogram.engine import HistogramEngine
 from .._histogram.partitions import (
     Known,
     bin_part,
+    merge_encoded,
     merge_samples,
-    merge_smallest,
     plan_of,
     sample_part,
 )
@@ -128,11 +127,12 @@ class CalibrationTree(WithoutIntervals, tree.CalibrationTree):
         binned = tasks.compute(
             [dask.delayed(bin_part)(i, rows, told, planned, fold_of) for i, rows in given]
         )
-        smallest = merge(tasks, _each(tasks, binned, 1), merge_smallest)
+        merged = merge(tasks, _each(tasks, binned, 1), merge_encoded)
         pool = DaskPool.of_chunks(tasks, _each(tasks, [planned], 0)[0], _each(tasks, binned, 0))
-        fingerprint = Fingerprint.of_smallest(smallest.result())
+        seen = merged.result()
         plan, attributes, read = planned.result()
         read.warn(known.classes)
+        seen.copies.warn(attributes)
         growth = self._growth(read.kind, read.columns.n_columns)
         engine = HistogramEngine(pool, plan, attributes, growth)
         return engine, FittedRows(
@@ -141,7 +141,7 @@ class CalibrationTree(WithoutIntervals, tree.CalibrationTree):
             read.kind.limits,
             read.columns,
             known.n_rows,
-            fingerprint,
+            seen.fingerprint,
         )
 
     def predict_proba(

@@ -58,6 +58,9 @@ class Dialect:
                 f"{argument}: no column of {self.name} can be called {name!r}; "
                 f"give another name with to_sql({argument}=...)"
             )
+        if self.name == "sqlite":
+            # In double quotes, the name of a column that is not there would be a text.
+            return f"`{name.replace('`', '``')}`"
         return self.quote(name)
 
     def quote(self, name: str) -> str:
