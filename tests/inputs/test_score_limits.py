@@ -39,7 +39,11 @@ def limits_of(scores, **options):
         # A classifier that gives such a small probability does not round it to 0.
         ([0.0, 1e-12, 0.5], None),
         ([0.5, 1.0 - 1e-12, 1.0], None),
-        ([0.0, 1e-6, 1.0 - 1e-12, 1.0], (5e-7, USUAL_LIMITS.highest)),
+        ([0.0, 1e-6, 1.0 - 1e-12, 1.0], None),
+        ([0.0, 1e-12, 0.75, 1.0], None),
+        # A sum of shares may miss 1 by its last bits.
+        ([0.0, 0.25, 0.75, 1.0 - 2.0**-53], (0.125, 0.875)),
+        ([0.25, 0.75, 1.0 - 2.0**-53], (USUAL_LIMITS.lowest, 0.875)),
     ],
 )
 def test_half_a_step_from_certainty(scores, expected):

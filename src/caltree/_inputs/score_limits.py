@@ -13,8 +13,10 @@ from .arrays import Floats
 
 # The distance between 1 and the largest number below it.
 SMALLEST_PROBABILITY = 2.0**-53
-# A classifier that gives smaller probabilities does not round them: its 0 is smaller still.
+# A classifier that gives probabilities nearer to 0 or 1 does not round them.
 LEAST_STEP = 1e-9
+# Averages of votes may miss 1 by their last bits.
+_NEARLY_ONE = 1.0 - 1e-14
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class ScoreEdges:
 
     has_zeros: bool = False
     has_ones: bool = False
+    """Whether there is a 1, up to rounding."""
     above_zero: float = 1.0
     """The smallest distance from 0 of those that are neither 0 nor 1."""
     below_one: float = 1.0
@@ -45,9 +48,9 @@ class ScoreEdges:
         lowest, highest = float(matrix.min(initial=1.0)), float(matrix.max(initial=0.0))
         if lowest < 0.0 or highest > 1.0:
             return cls()
-        if 0.0 < lowest <= highest < 1.0:
+        if 0.0 < lowest <= highest < _NEARLY_ONE:
             return cls(above_zero=lowest, below_one=1.0 - highest)
-        zeros, ones = matrix == 0.0, matrix == 1.0
+        zeros, ones = matrix == 0.0, matrix >= _NEARLY_ONE
         others = ~(zeros | ones)
         above = float(matrix.min(initial=1.0, where=others))
         below = 1.0 - float(matrix.max(initial=0.0, where=others))
@@ -64,12 +67,13 @@ class ScoreEdges:
 
     def limits(self, score_type: str, *, is_turned: bool) -> ScoreLimits:
         """Return the limits of the scores, or those of one minus the scores."""
-        if score_type != "probability":
+        if score_type != "probability" or min(self.above_zero, self.below_one) < LEAST_STEP:
             return USUAL_LIMITS
-        zero = _half_step(self.above_zero) if self.has_zeros else SMALLEST_PROBABILITY
-        one = _half_step(self.below_one) if self.has_ones else SMALLEST_PROBABILITY
+        zero = _half(self.above_zero) if self.has_zeros else SMALLEST_PROBABILITY
+        one = _half(self.below_one) if self.has_ones else SMALLEST_PROBABILITY
         return ScoreLimits(one, 1.0 - zero) if is_turned else ScoreLimits(zero, 1.0 - one)
 
 
-def _half_step(step: float) -> float:
-    return step / 2 if LEAST_STEP <= step < 1.0 else SMALLEST_PROBABILITY
+def _half(step: float) -> float:
+    """Half of a step; without a probability between 0 and 1 there is none."""
+    return step / 2 if step < 1.0 else SMALLEST_PROBABILITY
