@@ -144,5 +144,5 @@ def test_a_fold_whose_rows_count_for_nothing_says_nothing(scoring):
     alternating = [(np.arange(k, 40, 2), np.arange(1 - k, 40, 2)) for k in (0, 1)]
     tree = histogram_tree(scoring=scoring, cv=alternating).fit(X, y, scores, weights)
     assert_probabilities(tree.predict_proba(X, scores))
-    with pytest.raises(ValueError, match="cv holds out only rows whose .* is negligible"):
+    with pytest.raises(ValueError, match=r"cv holds out only rows whose .* is negligible"):
         tree.set_params(cv=alternating[:1]).fit(X, y, scores, weights)
