@@ -161,7 +161,9 @@ def test_weights_that_were_meant_as_shares(client):
 def test_a_stray_score_is_named_whatever_its_partition_looks_like():
     stray = make_rows(100)[2][:, 1].copy()
     stray[45] = 1.02
-    with pytest.raises(ValueError, match=r"1\.02 in row 5 of partition 1, .* are probabilities; correct"):
+    with pytest.raises(
+        ValueError, match=r"1\.02 in row 5 of partition 1, .* 99 rows are .*correct"
+    ):
         CalibrationTree(**QUICK).fit(**rows(scores=stray))
 
 
