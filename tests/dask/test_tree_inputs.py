@@ -158,7 +158,7 @@ def test_weights_that_were_meant_as_shares(client):
         CalibrationTree(**QUICK).fit(**rows(sample_weight=np.full(100, 2.5e306)))
 
 
-def test_a_stray_score_is_named_whatever_its_partition_looks_like():
+def test_a_stray_score_is_named_whatever_its_partition_looks_like(client):
     stray = make_rows(100)[2][:, 1].copy()
     stray[45] = 1.02
     with pytest.raises(
