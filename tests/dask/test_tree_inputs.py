@@ -167,7 +167,7 @@ def test_a_stray_score_is_named_whatever_its_partition_looks_like(client):
         CalibrationTree(**QUICK).fit(**rows(scores=stray))
 
 
-def test_a_single_column_of_the_first_class():
+def test_a_single_column_of_the_first_class(client):
     X, _, scores = make_rows(400)
     second = scores[:, 1]
     y = (np.random.default_rng(0).random(400) < second).astype(int)
