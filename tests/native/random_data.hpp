@@ -1,74 +1,18 @@
-// Random data sets for the tests of the core, checks that name the data set, and a digest of
-// numbers.
+// Random data sets for the tests of the published method.
 #pragma once
 
-#include <bit>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <initializer_list>
 #include <limits>
 #include <numeric>
-#include <random>
-#include <span>
 #include <vector>
 
+#include "checks.hpp"
 #include "data/columns.hpp"
 #include "data/data.hpp"
 #include "tree/ways.hpp"
 
 namespace caltree::testing {
-
-inline std::size_t current_data_set = 0;
-
-#define CHECK(condition)                                                          \
-    do {                                                                          \
-        if (!(condition)) {                                                       \
-            std::fprintf(stderr, "%s:%d: data set %zu: %s\n", __FILE__, __LINE__, \
-                         current_data_set, #condition);                           \
-            std::exit(1);                                                         \
-        }                                                                         \
-    } while (false)
-
-// FNV-1a over the bits of numbers.
-class Digest {
-  public:
-    void add(double value) { add_bits(std::bit_cast<std::uint64_t>(value)); }
-    void add(std::span<const double> values) {
-        for (const double value : values) add(value);
-    }
-    void add(std::span<const std::int32_t> values) {
-        for (const std::int32_t value : values) add_bits(static_cast<std::uint64_t>(value));
-    }
-    std::uint64_t value() const { return state_; }
-
-  private:
-    void add_bits(std::uint64_t bits) {
-        for (int byte = 0; byte < 8; ++byte) {
-            state_ = (state_ ^ ((bits >> (8 * byte)) & 0xff)) * 0x100000001b3u;
-        }
-    }
-    std::uint64_t state_ = 0xcbf29ce484222325u;
-};
-
-// The distributions of the standard library differ from one to the next; these do not.
-class Random {
-  public:
-    explicit Random(std::uint64_t seed) : bits_(seed) {}
-    double uniform() { return static_cast<double>(bits_() >> 11) * 0x1p-53; }
-    double between(double low, double high) { return low + (high - low) * uniform(); }
-    std::size_t below(std::size_t end) { return static_cast<std::size_t>(bits_() % end); }
-    std::size_t from_to(std::size_t low, std::size_t high) { return low + below(high - low + 1); }
-    bool chance(double probability) { return uniform() < probability; }
-    template <class T>
-    T one_of(std::initializer_list<T> choices) {
-        return choices.begin()[below(choices.size())];
-    }
-
-  private:
-    std::mt19937_64 bits_;
-};
 
 struct DataSet {
     std::size_t n_rows = 0, n_classes = 0, n_scores = 0;
@@ -97,27 +41,27 @@ struct DataSet {
     }
 };
 
-inline double random_value(Random& random, std::int32_t n_categories, int kind, bool equal) {
+inline double random_value(Chance& chance, std::int32_t n_categories, int kind, bool equal) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     if (equal) return n_categories > 0 ? 0.0 : 1.5;
-    if (random.chance(0.05)) return std::numeric_limits<double>::quiet_NaN();
-    if (n_categories > 0) return static_cast<double>(random.below(n_categories));
+    if (chance.happens(0.05)) return std::numeric_limits<double>::quiet_NaN();
+    if (n_categories > 0) return static_cast<double>(chance.below(n_categories));
     switch (kind) {
         case 0:
-            return random.between(-3.0, 3.0);
+            return chance.between(-3.0, 3.0);
         case 1:
-            return std::round(random.between(-3.0, 3.0));
+            return std::round(chance.between(-3.0, 3.0));
         case 2:
-            return random.between(-1.0, 1.0) * 1e-5;  // gaps too narrow for a cut
+            return chance.between(-1.0, 1.0) * 1e-5;  // gaps too narrow for a cut
         case 3:
-            return random.one_of({-infinity, -1e308, -0.0, 0.0, 5e-324, 1e308, infinity});
+            return chance.one_of({-infinity, -1e308, -0.0, 0.0, 5e-324, 1e308, infinity});
         default:
             return 7.0;
     }
 }
 
-inline double random_score(Random& random, int kind, bool hit) {
-    const double margin = random.between(-2.0, 2.0) + (hit ? 1.0 : 0.0);
+inline double random_score(Chance& chance, int kind, bool hit) {
+    const double margin = chance.between(-2.0, 2.0) + (hit ? 1.0 : 0.0);
     switch (kind) {
         case 0:
             return margin;
@@ -130,35 +74,35 @@ inline double random_score(Random& random, int kind, bool hit) {
         case 4:
             return hit ? 30.0 : -30.0;  // the answer itself
         case 5:
-            return random.one_of({-1e100, 1e-300, 0.0, 1.0, 1e100});
+            return chance.one_of({-1e100, 1e-300, 0.0, 1.0, 1e100});
         default:
             return 0.3;
     }
 }
 
-inline DataSet random_data_set(Random& random) {
+inline DataSet random_data_set(Chance& chance) {
     DataSet set;
-    set.n_rows = random.one_of<std::size_t>(
-        {1, 2, 5, random.from_to(3, 40), random.from_to(20, 150), random.from_to(200, 600)});
-    set.n_classes = random.chance(0.5) ? 2 : random.from_to(3, 12);
-    set.n_scores = random.chance(0.7) ? random.from_to(1, 6) : random.from_to(1, 30);
-    const std::size_t n_attributes = random.from_to(1, 5);
-    const bool equal = random.chance(0.05);
+    set.n_rows = chance.one_of<std::size_t>(
+        {1, 2, 5, chance.from_to(3, 40), chance.from_to(20, 150), chance.from_to(200, 600)});
+    set.n_classes = chance.happens(0.5) ? 2 : chance.from_to(3, 12);
+    set.n_scores = chance.happens(0.7) ? chance.from_to(1, 6) : chance.from_to(1, 30);
+    const std::size_t n_attributes = chance.from_to(1, 5);
+    const bool equal = chance.happens(0.05);
     std::vector<int> kinds;
     for (std::size_t a = 0; a < n_attributes; ++a) {
-        const bool nominal = random.chance(0.4);
-        const std::size_t most = random.chance(0.2) ? set.n_rows + 2 : 5;
-        set.n_categories.push_back(nominal ? static_cast<std::int32_t>(random.from_to(1, most))
+        const bool nominal = chance.happens(0.4);
+        const std::size_t most = chance.happens(0.2) ? set.n_rows + 2 : 5;
+        set.n_categories.push_back(nominal ? static_cast<std::int32_t>(chance.from_to(1, most))
                                            : 0);
-        set.fills.push_back(nominal ? static_cast<double>(random.below(set.n_categories.back()))
-                                    : random.between(-1.0, 1.0));
-        kinds.push_back(static_cast<int>(random.below(5)));
+        set.fills.push_back(nominal ? static_cast<double>(chance.below(set.n_categories.back()))
+                                    : chance.between(-1.0, 1.0));
+        kinds.push_back(static_cast<int>(chance.below(5)));
     }
-    const bool pure = random.chance(0.05);
+    const bool pure = chance.happens(0.05);
     for (std::size_t i = 0; i < set.n_rows; ++i) {
-        double signal = random.uniform();
+        double signal = chance.uniform();
         for (std::size_t a = 0; a < n_attributes; ++a) {
-            const double value = random_value(random, set.n_categories[a], kinds[a], equal);
+            const double value = random_value(chance, set.n_categories[a], kinds[a], equal);
             set.matrix.push_back(value);
             if (value > 0.5) signal += 0.7;
         }
@@ -166,17 +110,17 @@ inline DataSet random_data_set(Random& random) {
         set.labels.push_back(static_cast<Label>(pure ? 0 : label));
     }
     set.encode();
-    const int score_kind = static_cast<int>(random.below(8));
+    const int score_kind = static_cast<int>(chance.below(8));
     for (std::size_t c = 0; c < set.n_scores; ++c) {
-        const int kind = score_kind < 7 ? score_kind : static_cast<int>(random.below(7));
+        const int kind = score_kind < 7 ? score_kind : static_cast<int>(chance.below(7));
         for (std::size_t i = 0; i < set.n_rows; ++i) {
             const bool hit = set.labels[i] == c % set.n_classes;
-            set.scores.push_back(equal ? 2.0 : random_score(random, kind, hit));
+            set.scores.push_back(equal ? 2.0 : random_score(chance, kind, hit));
         }
     }
-    if (random.chance(0.4)) {
+    if (chance.happens(0.4)) {
         for (std::size_t i = 0; i < set.n_rows; ++i) {
-            set.weights.push_back(random.one_of({0.01, 0.5, 1.0, 2.0, 1000.0}));
+            set.weights.push_back(chance.one_of({0.01, 0.5, 1.0, 2.0, 1000.0}));
         }
     }
     return set;

@@ -205,14 +205,14 @@ void check_predictions(const DataSet& set, const Structure& tree, const FittedNo
     digest.add(probabilities);
 }
 
-ModelSettings random_settings(Random& random, std::size_t n_rows) {
+ModelSettings random_settings(Chance& chance, std::size_t n_rows) {
     ModelSettings settings;
-    settings.iterations = random.one_of<std::size_t>({1, 3, random.from_to(1, 150)});
-    if (n_rows <= 150 && random.chance(0.2)) settings.iterations.reset();
+    settings.iterations = chance.one_of<std::size_t>({1, 3, chance.from_to(1, 150)});
+    if (n_rows <= 150 && chance.happens(0.2)) settings.iterations.reset();
     settings.max_iterations = 20;
     settings.constant_scores =
-        random.chance(0.5) ? ConstantScores::frequencies : ConstantScores::keep_model;
-    if (random.chance(0.3)) settings.criterion = Criterion::wrong_rows;
+        chance.happens(0.5) ? ConstantScores::frequencies : ConstantScores::keep_model;
+    if (chance.happens(0.3)) settings.criterion = Criterion::wrong_rows;
     return settings;
 }
 
@@ -233,18 +233,18 @@ FittedNodes fit_models(const Data& data, const Structure& tree, const ModelSetti
     return whole;
 }
 
-void check_tree(Random& random, const DataSet& set, std::span<const Row> rows,
+void check_tree(Chance& chance, const DataSet& set, std::span<const Row> rows,
                 std::span<const Row> held_out, Digest& digest) {
     const Data data = set.data();
     GrowSettings growing;
-    growing.min_samples_split = random.one_of({2.0, 16.0, 16.0});
-    growing.min_samples_leaf = random.one_of({0.5, 1.0, 2.0, 10.0});
-    if (random.chance(0.2)) growing.max_depth = random.below(3);
+    growing.min_samples_split = chance.one_of({2.0, 16.0, 16.0});
+    growing.min_samples_leaf = chance.one_of({0.5, 1.0, 2.0, 10.0});
+    if (chance.happens(0.2)) growing.max_depth = chance.below(3);
     const Structure tree = grow(data, rows, growing);
     check_structure(set, tree, total_weight(data, rows));
     digest.add(tree.attribute);
     digest.add(tree.threshold);
-    const ModelSettings settings = random_settings(random, set.n_rows);
+    const ModelSettings settings = random_settings(chance, set.n_rows);
     const FittedNodes models = fit_models(data, tree, settings, rows, held_out);
     check_models(set, tree, models);
     digest.add(models.error);
@@ -293,15 +293,15 @@ void check_folds(const DataSet& set, std::span<const Row> rows, const std::vecto
 }
 
 void check_data_set(std::uint64_t seed, Digest& digest) {
-    Random random(seed);
-    const DataSet set = random_data_set(random);
+    Chance chance(seed);
+    const DataSet set = random_data_set(chance);
     const std::vector<Row> rows = all_rows(set);
-    check_tree(random, set, rows, {}, digest);
+    check_tree(chance, set, rows, {}, digest);
     if (set.n_rows < 2) return;
     const std::vector<Fold> folds =
         make_folds(set.labels, rows, std::min<std::size_t>(5, set.n_rows));
     check_folds(set, rows, folds);
-    check_tree(random, set, folds[0].train, folds[0].test, digest);
+    check_tree(chance, set, folds[0].train, folds[0].test, digest);
     if (set.n_rows > 200) return;
     for (const Criterion criterion : {Criterion::squared_error, Criterion::wrong_rows}) {
         check_choice(set, folds, criterion, digest);
@@ -310,14 +310,14 @@ void check_data_set(std::uint64_t seed, Digest& digest) {
 
 // Weights of 1 are no weights, to the last bit.
 void check_unit_weights(std::uint64_t seed) {
-    Random random(seed);
-    DataSet set = random_data_set(random);
+    Chance chance(seed);
+    DataSet set = random_data_set(chance);
     const std::vector<Row> rows = all_rows(set);
     std::vector<std::uint64_t> digests;
     for (const double weight : {0.0, 1.0}) {
         set.weights.assign(weight > 0.0 ? set.n_rows : 0, weight);
         Digest digest;
-        Random same(seed);
+        Chance same(seed);
         check_tree(same, set, rows, {}, digest);
         digests.push_back(digest.value());
     }

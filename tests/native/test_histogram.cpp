@@ -5,19 +5,17 @@
 // The last line of output, and the file named by the first argument, is a digest of every number
 // computed: builds for different instruction sets must agree on it.
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <limits>
 #include <numeric>
 #include <span>
 #include <vector>
 
+#include "checks.hpp"
 #include "data/binning.hpp"
-#include "data/random.hpp"
 #include "histogram/chunk.hpp"
 #include "histogram/histogram.hpp"
 #include "histogram/routing.hpp"
@@ -25,64 +23,16 @@
 #include "kernels/kernels.hpp"
 
 using namespace caltree;
+using namespace caltree::testing;
 
 namespace {
-
-std::size_t current_data_set = 0;
 
 // What has been seen: a test of nothing proves nothing.
 struct {
     std::size_t on_numbers = 0, on_categories = 0, with_missing = 0, no_split = 0;
 } seen;
 
-#define CHECK(condition)                                                          \
-    do {                                                                          \
-        if (!(condition)) {                                                       \
-            std::fprintf(stderr, "%s:%d: data set %zu: %s\n", __FILE__, __LINE__, \
-                         current_data_set, #condition);                           \
-            std::exit(1);                                                         \
-        }                                                                         \
-    } while (false)
-
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
-
-// FNV-1a over the bits of numbers.
-class Digest {
-  public:
-    void add(double value) { add_bits(std::bit_cast<std::uint64_t>(value)); }
-    void add(Whole value) { add_bits(static_cast<std::uint64_t>(value)); }
-    template <class T>
-    void add(const std::vector<T>& values) {
-        for (const T value : values) add(value);
-    }
-    std::uint64_t value() const { return state_; }
-
-  private:
-    void add_bits(std::uint64_t bits) {
-        for (int byte = 0; byte < 8; ++byte) {
-            state_ = (state_ ^ ((bits >> (8 * byte)) & 0xff)) * 0x100000001b3u;
-        }
-    }
-    std::uint64_t state_ = 0xcbf29ce484222325u;
-};
-
-class Chance {
-  public:
-    explicit Chance(std::uint64_t seed) : random_(seed) {}
-    double uniform() { return static_cast<double>(random_.next() >> 11) * 0x1p-53; }
-    double between(double low, double high) { return low + (high - low) * uniform(); }
-    std::size_t from_to(std::size_t low, std::size_t high) {
-        return low + random_.below(high - low + 1);
-    }
-    bool happens(double probability) { return uniform() < probability; }
-    template <class T>
-    T one_of(std::initializer_list<T> choices) {
-        return choices.begin()[random_.below(choices.size())];
-    }
-
-  private:
-    Random random_;
-};
 
 // Logistic ----------------------------------------------------------------------------------------
 

@@ -1,16 +1,15 @@
 // Fuzzes trees of shrunken node models and their forests on random data sets, and checks what must
 // hold whatever the data are.
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <limits>
 #include <numeric>
 #include <span>
 #include <vector>
 
+#include "checks.hpp"
 #include "data/bins.hpp"
 #include "shrunken/grower.hpp"
 #include "tree/bootstrap.hpp"
@@ -19,10 +18,9 @@
 #include "tree/prune.hpp"
 
 using namespace caltree;
+using namespace caltree::testing;
 
 namespace {
-
-std::size_t current_data_set = 0;
 
 // What has been seen: a test of nothing proves nothing.
 struct {
@@ -30,35 +28,8 @@ struct {
     std::size_t only_missing = 0, with_temperature = 0, without_temperature = 0, rising = 0;
 } seen;
 
-#define CHECK(condition)                                                          \
-    do {                                                                          \
-        if (!(condition)) {                                                       \
-            std::fprintf(stderr, "%s:%d: data set %zu: %s\n", __FILE__, __LINE__, \
-                         current_data_set, #condition);                           \
-            std::exit(1);                                                         \
-        }                                                                         \
-    } while (false)
-
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
-
-class Chance {
-  public:
-    explicit Chance(std::uint64_t seed) : random_(seed) {}
-    double uniform() { return static_cast<double>(random_.next() >> 11) * 0x1p-53; }
-    double between(double low, double high) { return low + (high - low) * uniform(); }
-    std::size_t from_to(std::size_t low, std::size_t high) {
-        return low + random_.below(high - low + 1);
-    }
-    bool happens(double probability) { return uniform() < probability; }
-    template <class T>
-    T one_of(std::initializer_list<T> choices) {
-        return choices.begin()[random_.below(choices.size())];
-    }
-
-  private:
-    Random random_;
-};
 
 struct DataSet {
     std::size_t n_rows = 0, n_classes = 0, n_scores = 0, max_bins = 0;

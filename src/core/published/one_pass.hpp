@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -106,7 +107,7 @@ class OnePass {
                    Line& line) {
         const double* slopes = slopes_.data() + r * width_;
         const std::size_t chosen = most_gained(gains_.data() + r * width_);
-        if (!is_certain(rows, r, classes[r], chosen)) {
+        if (!is_certain(rows, r, classes[r], chosen) || !std::isfinite(slopes[chosen])) {
             const auto residuals_of = [&](std::size_t begin, std::size_t count) {
                 return residuals(begin, count, classes.size()).r + r * count;
             };
