@@ -249,3 +249,15 @@ def test_margins_few_rows_and_several_classifiers_are_refused():
     both = np.column_stack([1 - scores, scores, 1 - scores, scores])
     with pytest.raises(ValueError, match="those of 2 classifiers"):
         audit(table, labels, both)
+
+
+def test_a_curve_that_helps_one_loss_does_no_harm_by_the_other():
+    """A few scores are far too low: what is best for log loss is bad by squared error."""
+    random = np.random.default_rng(0)
+    odds, is_low = random.normal(-1.2, 0.6, 4000), random.random(4000) < 0.06
+    y = random.random(4000) < np.where(is_low, 0.12, expit(odds))
+    scores = expit(np.where(is_low, -6.0 - 3.0 * random.random(4000), odds))
+    parts = audit(random.normal(size=(4000, 1)), y, scores).parts
+    assert parts["log_loss"].calibration.low > 0.01
+    found = parts["squared_error"].calibration
+    assert found.low < 0.0 < found.high

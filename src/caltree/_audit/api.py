@@ -105,8 +105,8 @@ def audit(
     group.
 
     The three parts of the loss are those of Perez-Lebel et al. (2023) [1]_, on rows that were held
-    out: a curve is the root of a `CalibrationTree`, and regions are the whole tree. A part may be a
-    little below 0 where there is nothing to correct.
+    out: a curve is the root of a `CalibrationTree`, averaged with the scores, and regions are the
+    whole tree. A part may be a little below 0 where there is nothing to correct.
 
     Regions are found on one half of the rows and tested on the other, and the other way around.
     They have one condition or two, at least 50 rows and 2 % of the weight. Where a half suggests

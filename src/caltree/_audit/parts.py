@@ -72,19 +72,29 @@ class LossParts:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class Predicted:
+    """Probabilities of all rows, by models that were fitted to others."""
+
+    curves: dict[str, Floats]
+    """Of a curve for all rows, the best by each of the losses."""
+    regions: Floats
+
+
 def split_losses(
     rows: Rows, random: np.random.Generator, n_jobs: int | None
 ) -> dict[str, LossParts]:
     """Split log loss and squared error, by predictions of rows that were held out."""
     rows = rows.take(sample_rows(rows, random))
-    return split_held_out(rows, *predict_held_out(rows, n_jobs))
+    return split_held_out(rows, predict_held_out(rows, n_jobs))
 
 
-def split_held_out(rows: Rows, curve: Floats, regions: Floats) -> dict[str, LossParts]:
-    """Split log loss and squared error, by what a curve and regions predict."""
+def split_held_out(rows: Rows, predicted: Predicted) -> dict[str, LossParts]:
+    """Split log loss and squared error, by what curves and regions predict."""
     found = {}
     for name, scoring in LOSSES.items():
-        losses = (row_losses(p, rows.labels, scoring) for p in (rows.probabilities, curve, regions))
+        predictions = rows.probabilities, predicted.curves[name], predicted.regions
+        losses = (row_losses(p, rows.labels, scoring) for p in predictions)
         found[name] = LossParts.of(rows, *losses)
     return found
 
@@ -111,13 +121,12 @@ def error_of_sum(rows: Rows, deviations: Floats) -> float:
     return math.sqrt(float(deviations @ deviations))
 
 
-def predict_held_out(
-    rows: Rows, n_jobs: int | None, *, max_depth: int | None = None
-) -> tuple[Floats, Floats]:
+def predict_held_out(rows: Rows, n_jobs: int | None, *, max_depth: int | None = None) -> Predicted:
     """Predict each row by a curve and by regions, those of the tree of the other folds.
 
-    Trees are grown as `CalibrationTree` grows them by default. How their levels are averaged is
-    learned from other folds, too.
+    Trees are grown as `CalibrationTree` grows them by default. The scores themselves are averaged
+    with their root to be the curve, and with all of their levels to be the regions. The weights are
+    learned from other folds, too, so that neither is worse than the scores but for chance.
     """
     dataset = Dataset.of(
         rows.attributes,
@@ -141,18 +150,26 @@ def predict_held_out(
     )
     grown = ExactEngine(dataset, folds, growth, usual.scoring, n_jobs).grow()
     levels = leaf_levels(grown.whole, usual.max_leaf_nodes, between=True)
-    held_out = grown.held_out(levels, uncalibrated=False)
+    held_out = grown.held_out(levels, uncalibrated=True)
     fold_of = np.repeat(np.arange(len(folds)), [len(test) for _, test in folds])
-    mixed = np.empty(held_out.probabilities[0].shape)
-    for fold in range(len(folds)):
-        others, own = fold_of != fold, fold_of == fold
-        weights = best_weights(_take(held_out, others))
-        mixed[own] = mix(weights, [p[own] for p in held_out.probabilities])
     # Held-out rows come fold by fold.
-    order = np.concatenate([test for _, test in folds])
-    curve, regions = np.empty_like(mixed), np.empty_like(mixed)
-    curve[order], regions[order] = held_out.probabilities[0], mixed
-    return curve, regions
+    rank = np.argsort(np.concatenate([test for _, test in folds]))
+    root = replace(held_out, names=held_out.names[:2], probabilities=held_out.probabilities[:2])
+    curves = {
+        name: _average(replace(root, scoring=scoring), fold_of)[rank]
+        for name, scoring in LOSSES.items()
+    }
+    return Predicted(curves, _average(held_out, fold_of)[rank])
+
+
+def _average(held_out: HeldOutRows, fold_of: npt.NDArray[np.intp]) -> Floats:
+    """Average the candidates of each row by the weights that are best for the other folds."""
+    mixed = np.empty(held_out.probabilities[0].shape)
+    for fold in range(int(fold_of.max()) + 1):
+        own = fold_of == fold
+        weights = best_weights(_take(held_out, ~own))
+        mixed[own] = mix(weights, [p[own] for p in held_out.probabilities])
+    return mixed
 
 
 def _take(held_out: HeldOutRows, rows: np.ndarray) -> HeldOutRows:

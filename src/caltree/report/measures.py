@@ -128,12 +128,12 @@ def _has_classes(rows: Audited) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Split:
-    """Rows whose losses are split, with what a curve makes of them."""
+    """Rows whose losses are split, with what a curve, the best by each loss, makes of them."""
 
     before: Audited
     after: Audited
-    curve_before: Floats
-    curve_after: Floats
+    curves_before: dict[str, Floats]
+    curves_after: dict[str, Floats]
     potential: dict[str, LossParts]
 
 
@@ -144,10 +144,11 @@ def _split(before: Audited, after: Audited, n_jobs: int | None) -> _Split:
     """
     chosen = sample_rows(before, np.random.default_rng(_SEED))
     before, after = before.take(chosen), after.without_matrix().take(chosen)
-    curve, regions = predict_held_out(before, n_jobs)
+    predicted = predict_held_out(before, n_jobs)
     no_attribute = replace(after, attributes=NO_ATTRIBUTES, matrix=np.zeros((len(after), 1)))
-    curve_after, _ = predict_held_out(no_attribute, n_jobs, max_depth=0)
-    return _Split(before, after, curve, curve_after, split_held_out(before, curve, regions))
+    curves_after = predict_held_out(no_attribute, n_jobs, max_depth=0).curves
+    potential = split_held_out(before, predicted)
+    return _Split(before, after, predicted.curves, curves_after, potential)
 
 
 def _losses(before: Audited, after: Audited, parts: _Split | None) -> Iterator[Measure]:
@@ -162,8 +163,8 @@ def _losses(before: Audited, after: Audited, parts: _Split | None) -> Iterator[M
             for p in (
                 parts.before.probabilities,
                 parts.after.probabilities,
-                parts.curve_before,
-                parts.curve_after,
+                parts.curves_before[name],
+                parts.curves_after[name],
             )
         )
         miscalibration = compare_means(parts.before, scores - curve, calibrated - second_curve)
