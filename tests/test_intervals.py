@@ -258,6 +258,16 @@ def test_the_same_seed_gives_the_same_intervals():
     assert (one == other).all() and (one != third).any()
 
 
+def test_the_scores_of_both_classes_give_the_intervals_of_one():
+    X, y, scores, _ = make_rows(150)
+    tree = CalibrationTree(cv=2)
+    one, other = (
+        tree.fit(X, y, given).fit_intervals(X, y, given).spread_.deviations
+        for given in (scores, np.column_stack([1.0 - scores, scores]))
+    )
+    np.testing.assert_allclose(one, other, rtol=1e-9)
+
+
 def test_bad_rows_may_be_nan():
     _, y, scores, _ = make_rows(150)
     platt = PlattScaling().fit(None, y, scores).fit_intervals(None, y, scores)

@@ -90,9 +90,10 @@ class _Refits:
 
     @cached_property
     def _matrix(self) -> Floats:
-        """The attributes as numbers, and the scores."""
+        """The attributes as numbers, and the scores; those of both of two classes are one."""
         encoded = np.asarray(self.calibrator.model_.attributes.encode(self._table))
-        return np.column_stack([encoded, self.rows.scores])
+        scores = self.rows.scores
+        return np.column_stack([encoded, scores[:, 1:] if scores.shape[1] == 2 else scores])
 
     @property
     def has_attributes(self) -> bool:

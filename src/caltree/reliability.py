@@ -21,6 +21,9 @@ Indices: TypeAlias = npt.NDArray[np.intp]
 # Values on the border of two bins must not change sides with the order of the rows, which changes
 # the last digits of a sum of weights.
 _ROUNDING = 1e-9
+ROWS_A_BIN = 60
+"""Each bin has at least so many rows where the number of bins is chosen by that of the rows."""
+_MOST_BINS = 15
 # One row says nothing about the spread of the truth within a bin.
 _FEWEST_ROWS_FOR_A_SPREAD = 2
 
@@ -46,6 +49,11 @@ class ReliabilityCurve:
     weight: Floats
     lowest: Floats
     highest: Floats
+
+
+def bins_for(n_rows: int, most: int = _MOST_BINS) -> int:
+    """Return the number of bins for so many rows, each with enough rows to judge by."""
+    return min(max(n_rows // ROWS_A_BIN, 1), most)
 
 
 def reliability_curve(

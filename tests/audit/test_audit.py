@@ -251,6 +251,19 @@ def test_margins_few_rows_and_several_classifiers_are_refused():
         audit(table, labels, both)
 
 
+def test_what_is_not_tested_is_not_said_to_be():
+    """Groups of rows that belong together are too few for any region."""
+    random = np.random.default_rng(0)
+    scores = random.random(400)
+    X, y = random.normal(size=(400, 2)), random.random(400) < scores
+    found = audit(X, y, scores, groups=np.arange(400) % 9)
+    assert found.regions == [] or all(each.p_value is None for each in found.regions)
+    text = found.to_text()
+    assert "No region was large enough to be tested." in text
+    assert "\nNo group or region was tested.\n" in text
+    assert "To test the groups of a column, name it with by." in text
+
+
 def test_a_curve_that_helps_one_loss_does_no_harm_by_the_other():
     """A few scores are far too low: what is best for log loss is bad by squared error."""
     random = np.random.default_rng(0)

@@ -21,6 +21,15 @@ def new(tmp_path):
     return frame
 
 
+def test_scores_that_lack_a_class(complaint, tmp_path):
+    visits = make_visits(300)
+    visits.loc[visits["zip"] == "1", "y"] = "old"
+    visits["p_no"] = 1.0 - visits["p_yes"]
+    write(visits, tmp_path / "s.csv")
+    line = complaint("fit", "s.csv", "--out", "m.json")
+    assert "(there are p_no, p_yes, but none for the class old)" in line
+
+
 @pytest.mark.parametrize("arguments", [[], ["fit"], ["apply"], ["evaluate"], ["report"], ["show"]])
 def test_every_command_has_help(run, arguments):
     result = run(*arguments, "--help")

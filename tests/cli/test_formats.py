@@ -99,6 +99,26 @@ def test_an_index_of_pandas_that_is_named_as_an_attribute(run, command, option):
     )
 
 
+def test_what_apply_wrote_is_no_attribute(run):
+    make_visits().to_csv("scored.csv", index=False)
+    assert run("fit", "scored.csv", "--out", "m.json", "--intervals").exit_code == 0
+    assert (
+        run("apply", "m.json", "scored.csv", "--out", "n.csv", "--interval", "0.9").exit_code == 0
+    )
+    written = [f"calibrated_{c}{end}" for c in ("no", "yes") for end in ("", "_lower", "_upper")]
+    assert set(pd.read_csv("n.csv")) - set(pd.read_csv("scored.csv")) == set(written)
+    result = run("fit", "n.csv", "--out", "again.json")
+    note = result.stderr.splitlines()[0]
+    assert note.startswith("Leaving out calibrated_no, ")
+    assert note.endswith(
+        "caltree apply wrote in n.csv; to keep them, name all attributes in --attributes."
+    )
+    columns = [json.loads(Path(name).read_text())["columns"] for name in ("m.json", "again.json")]
+    assert columns[0] == columns[1]
+    kept = ("--attributes", "age,calibrated_no")
+    assert "Leaving out" not in run("fit", "n.csv", "--out", "again.json", *kept).stderr
+
+
 @pytest.mark.parametrize("labels", [["no", "yes"], [0, 1], [False, True], [0.0, 1.0]])
 def test_labels_are_the_same_classes(run, labels):
     table = make_visits(300)[["channel", "p_yes", "y"]].round({"p_yes": 6})

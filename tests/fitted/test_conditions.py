@@ -19,6 +19,7 @@ from ..support.trees import both_engines, make_frame
 
 NUMBER = Attribute("a", None)
 COLOURS = Attribute("colour", ("red", "green", "blue"))
+SUMS = Attribute("sum", ("<100", ">=100", "none"))
 LETTERS = Attribute("letter", tuple("abcdefghijkl"))
 NO_GAPS = np.zeros(2, dtype=bool)
 MISSING_ALONE = np.finfo(np.float64).max
@@ -58,6 +59,8 @@ MISSING_ALONE = np.finfo(np.float64).max
             Limits(categories=frozenset(range(6)), is_missing=True),
             "letter in a, b, c, d and 2 more or missing",
         ),
+        (SUMS, Limits(categories=frozenset([0])), "sum = '<100'"),
+        (SUMS, Limits(categories=frozenset([0, 1])), "sum in '<100', '>=100'"),
         (Attribute("n" * 99, None), Limits(low=0.0), "n" * 59 + "… > 0"),
         (Attribute("a\u2028b", None), Limits(low=0.0), "a\\u2028b > 0"),
     ],

@@ -233,7 +233,7 @@ def test_no_formula_where_scores_stay_uncalibrated():
     scores = rng.random(200)
     tree = CalibrationTree().fit(rng.random((200, 1)), rng.random(200) < scores, scores)
     lines = tree.to_text().splitlines()
-    assert "(chosen: uncalibrated)" in lines[0]
+    assert "(chosen: uncalibrated, since calibration did not clearly help)" in lines[0]
     assert lines[1].split()[0] == "uncalibrated" and lines[1].endswith("  1.00")
     assert lines[-1] == "all rows  (n=200): uncalibrated"
     assert len(lines) == len(tree.selection_.candidates) + 3

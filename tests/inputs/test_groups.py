@@ -53,6 +53,11 @@ def test_bad_groups(groups, message):
         check_groups(groups, 3)
 
 
+def test_the_name_of_a_column_is_not_its_groups():
+    with pytest.raises(TypeError, match=r"got the name 'sex'; give the values, such as X\['sex'\]"):
+        check_groups("sex", 3)
+
+
 def test_a_row_that_does_not_count_may_lack_its_group():
     keep = np.array([True, False, True])
     assert check_groups(["a", None, "b"], 3, keep).tolist() == ["a", "a", "b"]

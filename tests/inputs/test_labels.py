@@ -78,3 +78,12 @@ def test_labels_without_a_name_or_a_column_are_not_warned_of():
         CalibrationTree().fit(FRAME, LEFT.to_numpy(), SCORES)
         CalibrationTree().fit(FRAME[["age"]].to_numpy(), LEFT, SCORES)
         PlattScaling().fit(FRAME, LEFT, SCORES)  # it does not look at the table
+
+
+def test_scores_in_the_place_of_labels():
+    with pytest.raises(
+        ValueError, match=r"y contains 0\.25 in row 1, .*; are y and scores swapped"
+    ):
+        check_labels(np.array([1.0, 0.25, 0.5]), 3)
+    with pytest.raises(ValueError, match=r"into classes first$"):
+        check_labels(np.array([1.0, 0.25, 7.5]), 3)

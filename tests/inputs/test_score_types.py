@@ -93,7 +93,7 @@ def test_the_row_is_that_of_the_table():
 @pytest.mark.parametrize("scores", [100.0 * PROBABILITIES, 100.0 * TRIPLES, [[0.5], [2.0], [3.0]]])
 def test_percentages_are_asked_about(scores):
     matrix = np.array(scores)
-    with pytest.raises(ValueError, match=r"divide them by 100 if .*score_type='margin' .*if they"):
+    with pytest.raises(ValueError, match=r"divide them by 100 if .*score_type='logit' .*'margin'"):
         resolve_score_type(matrix, max(2, matrix.shape[1]), "auto")
 
 

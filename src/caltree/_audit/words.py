@@ -61,7 +61,7 @@ def whole_sentences(audit: Audit) -> list[str]:
     sets = f"{whole.n_simulations} sets of {drawn}"
     # Fewer than all sets can show is a bound, by the likelihood ratio.
     is_bound = whole.p_value < 1.0 / (1.0 + whole.n_simulations)
-    how = f"none of {sets} was as far off" if is_bound else f"by {sets}"
+    how = f"a bound; none of {sets} was as far off" if is_bound else f"by {sets}"
     return [
         f"Test of the whole, that the scores are calibrated everywhere: {p_text(whole.p_value)} "
         f"({how}).",
@@ -75,19 +75,19 @@ def part_text(part: Part) -> str:
     """A part of a loss with its interval."""
     # Adding 0 to what is rounded leaves no minus before it.
     mean, low, high = (round(each, 4) + 0.0 for each in (part.mean, part.low, part.high))
-    return f"{mean:.4f} ({low:.4f} to {high:.4f})"
+    return f"{mean:.4f} ({low:.4f} to {high:.4f})".replace("-", "−")
 
 
 def verdict_of_parts(parts: LossParts) -> str:
     """The conclusion from the parts of a loss."""
     helps = _helps(parts)
     if not helps:
-        return "Neither a curve nor regions would correct more than chance."
+        return "Neither a curve nor regions would lower the loss by more than chance."
     if helps == ["calibration"]:
-        return "A curve would correct something; regions would add no more than chance."
+        return "A curve would lower the loss; regions would add no more than chance."
     if helps == ["grouping"]:
-        return "A curve would correct no more than chance, but regions would."
-    return "A curve would correct something, and regions more."
+        return "A curve would lower the loss by no more than chance, but regions would lower it."
+    return "A curve would lower the loss, and regions would lower it further."
 
 
 def _helps(parts: LossParts) -> list[str]:
@@ -132,32 +132,41 @@ def verdict_of(finding: Finding) -> str:
     return "too low" if finding.observed > finding.predicted else "too high"
 
 
+def tests_text(n_tests: int, method: str) -> str:
+    """For how many tests p-values are adjusted, and how."""
+    if n_tests == 0:
+        return "No group or region was tested"
+    tests = "the only test" if n_tests == 1 else f"all {n_tests:,} tests"
+    return f"P-values are adjusted for {tests} of groups and regions ({method})"
+
+
 def adjusted_text(audit: Audit) -> str:
     """How p-values are adjusted."""
     method = "Holm" if audit.adjustment == "holm" else "Benjamini and Hochberg"
-    return (
-        f"P-values are adjusted for all {audit.n_tests} tests of groups and regions ({method}); "
-        f"an error is claimed at {audit.alpha:g} or less."
-    )
+    claim = f"; an error is claimed at {audit.alpha:g} or less" if audit.n_tests else ""
+    return f"{tests_text(audit.n_tests, method)}{claim}."
 
 
 def regions_sentence(audit: Audit) -> str:
     """How many regions were tested, and how many of them are off."""
-    tested, off = len(audit.regions), sum(each.is_off for each in audit.regions)
+    tested = sum(each.p_value is not None for each in audit.regions)
+    off = sum(each.is_off for each in audit.regions)
     if not tested:
         return "No region was large enough to be tested."
     if not off:
-        return f"No error was found; regions tested: {tested}."
+        return f"No error was found in {tested} tested."
     return f"The scores are off in {off} of {tested} tested."
 
 
 def measures(audit: Audit) -> list[str]:
     """The multicalibration error and the smooth calibration error."""
     mce = audit.mce
+    large = "; it can exceed 1 where scores are very near 0 or 1" if mce.error > 1.0 else ""
     return [
         f"Multicalibration error {mce.error:.4f} ({mce.sigmas:.1f} standard deviations of "
         f"{mce.standard_deviation:.4f}; errors above {mce.detectable:.4f} can be detected), in "
-        f"{mce.segment}; {p_text(mce.adjusted_p_value)}, adjusted for {mce.n_segments:,} segments.",
+        f"{mce.segment}; {p_text(mce.adjusted_p_value)}, adjusted for {mce.n_segments:,} "
+        f"segments{large}.",
         f"Smooth calibration error {audit.smooth_ece:.4f}.",
     ]
 
@@ -175,6 +184,7 @@ def notes(audit: Audit) -> list[str]:
         found.append("A row is one observation, whatever its weight.")
     if audit.grouped:
         found.append(
-            "Errors in a group of rows may depend on each other, so each group is one observation."
+            "Errors in a group of rows may depend on each other, so each group is one observation. "
+            "To test the groups of a column, name it with by."
         )
     return found

@@ -122,7 +122,7 @@ def bare_condition(column: Attribute, limits: Limits, spell: Spelling = short) -
     if not limits.is_known:
         return "is missing"
     if column.categories:
-        categories = [spell(category) for category in column.categories]
+        categories = [_spell_value(category, spell) for category in column.categories]
         return _of_categories(categories, limits.categories) + _or_missing(limits)
     if limits.low == -math.inf and limits.high == math.inf:
         return "is known"
@@ -130,6 +130,11 @@ def bare_condition(column: Attribute, limits: Limits, spell: Spelling = short) -
     if _is_interval(limits):
         return f"> {low}, <= {high}{_or_missing(limits)}"
     return (f"> {low}" if limits.high == math.inf else f"<= {high}") + _or_missing(limits)
+
+
+def _spell_value(category: Any, spell: Spelling) -> str:
+    """Spell a category, in quotes if it would look like a comparison of its own."""
+    return f"'{spell(category)}'" if str(category).startswith(("<", ">", "=")) else spell(category)
 
 
 def _is_interval(limits: Limits) -> bool:

@@ -71,7 +71,7 @@ class Selection:
     def choice(self) -> str:
         """What was chosen, in words."""
         if self.chosen == UNCALIBRATED:
-            return UNCALIBRATED
+            return f"{UNCALIBRATED}, since calibration did not clearly help"
         if self.chosen == GLOBAL:
             return f"{GLOBAL}, one curve for all rows"
         is_boosted = any(each.name == BOOSTED for each in self.candidates)

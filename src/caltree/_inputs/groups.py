@@ -26,6 +26,11 @@ def check_groups(
     """
     if groups is None:
         return None
+    if isinstance(groups, str):
+        raise TypeError(
+            f"groups must be one value per row, got the name {groups!r}; give the values, such as "
+            f"X[{groups!r}] (an audit or a report tests the groups of a column with by={groups!r})"
+        )
     found = count_rows(groups, "groups")
     if found != n_rows:
         raise ValueError(

@@ -121,7 +121,8 @@ def _position(feature: Any, table: Table, argument: str) -> int:
         return names.index(feature)
     if not isinstance(feature, int | np.integer) or isinstance(feature, bool):
         raise TypeError(
-            f"{argument} must hold column names, indices or one boolean per column, got {feature!r}"
+            f"{argument} must hold column names, indices or one boolean per column, got "
+            f"{feature!r}; give the names of columns of X, not their values"
         )
     if not 0 <= feature < n_columns:
         raise ValueError(

@@ -154,10 +154,13 @@ def _check_whole(labels: npt.NDArray[np.floating[Any]]) -> None:
     broken = ~(np.isfinite(labels) & (np.trunc(labels) == labels))
     if broken.any():
         row = int(np.flatnonzero(broken)[0])
+        swapped = (
+            "; are y and scores swapped?" if 0.0 <= labels.min() <= labels.max() <= 1.0 else ""
+        )
         # The words in brackets are those of scikit-learn.
         raise ValueError(
             f"y contains {labels[row]} in row {row}, which is not a class (Unknown label type: "
-            "continuous); turn measurements into classes first"
+            f"continuous); turn measurements into classes first{swapped}"
         )
 
 

@@ -135,8 +135,9 @@ class ScoreSurvey:
             if self.lowest >= 0.0 and self.highest <= _PERCENT:
                 raise ValueError(
                     f"scores are from {self.lowest:g} to {self.highest:g}; divide them by 100 if "
-                    "they are percentages, or set score_type='margin' (in the command, "
-                    "--score-type margin) if they are not"
+                    "they are percentages. If they are not, set score_type='logit' for log-odds, "
+                    "or 'margin' for other scores, which an audit cannot judge (in the command, "
+                    "--score-type)"
                 )
             return Verdict("margin")
         if self.unequal is None:

@@ -8,6 +8,7 @@ import click
 
 from .._options import ABOUT_NAMES
 from . import options
+from .columns import PREFIX
 from .command import Command
 from .errors import CommandError, usage_error
 from .io.formats import STANDARD, STREAM, Format, format_of_path
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 @click.option("--out", metavar="FILE", required=True, help="Where to write the table; - is stdout.")
 @click.option(
     "--prefix",
-    default="calibrated_",
+    default=PREFIX,
     show_default=True,
     help="Prefix of the names of the new columns; the class follows.",
 )

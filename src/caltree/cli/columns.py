@@ -15,6 +15,7 @@ from .errors import CommandError
 
 LABEL_NAMES = ("label", "target", "class", "y")
 SCORE_NAMES = ("score", "probability", "proba", "prob", "p")
+_NO_NAME = "no name says so"
 
 
 def _one_of(names: Sequence[str]) -> str:
@@ -60,6 +61,18 @@ class Columns:
         return cls(**{**stored, **lists})
 
 
+PREFIX = "calibrated_"
+"""What the names of columns of calibrated probabilities begin with."""
+
+
+def calibrated_columns(prefix: str, classes: Sequence[Any], *, interval: bool) -> list[str]:
+    """The names of the columns of calibrated probabilities, and of the ends of their intervals."""
+    names = [f"{prefix}{label}" for label in classes]
+    if interval:
+        names += [f"{name}_{end}" for name in names for end in ("lower", "upper")]
+    return names
+
+
 def guess_label(columns: Sequence[str], file: str) -> str:
     """The one column whose name says that it is the label."""
     found = [name for name in columns if name.lower() in LABEL_NAMES]
@@ -71,6 +84,7 @@ def guess_label(columns: Sequence[str], file: str) -> str:
 def guess_scores(columns: Sequence[str], classes: Sequence[Any], file: str) -> tuple[str, ...]:
     """The columns whose names say that they are scores, one per class or that of one of two."""
     found: list[tuple[str, ...]] = []
+    nothing = _NO_NAME
     for stem in SCORE_NAMES:
         if len(classes) == 2:
             found += [(name,) for name in columns if name.lower() == stem]
@@ -78,9 +92,12 @@ def guess_scores(columns: Sequence[str], classes: Sequence[Any], file: str) -> t
         named = tuple(name for name in by_class if name is not None)
         if len(named) == len(classes) or (len(classes) == 2 and named):
             found.append(named)
+        elif len(named) > 1:
+            absent = [str(label) for label, n in zip(classes, by_class, strict=True) if n is None]
+            nothing = f"there are {_some(named)}, but none for the class {_some(absent)}"
     if len(found) != 1:
         matches = list(dict.fromkeys(name for names in found for name in names))
-        raise _guess_error("columns", "are the scores", "--scores", matches, columns, file)
+        raise _guess_error("columns", "are the scores", "--scores", matches, columns, file, nothing)
     return found[0]
 
 
@@ -168,9 +185,15 @@ def _of_class(columns: Sequence[str], stem: str, label: Any) -> str | None:
 
 
 def _guess_error(
-    which: str, what: str, option: str, found: Sequence[str], columns: Sequence[str], file: str
+    which: str,
+    what: str,
+    option: str,
+    found: Sequence[str],
+    columns: Sequence[str],
+    file: str,
+    nothing: str = _NO_NAME,
 ) -> CommandError:
-    why = f"it could be {' or '.join(found)}" if found else "no name says so"
+    why = f"it could be {' or '.join(found)}" if found else nothing
     return CommandError(
         f"cannot tell which {which} of {file} {what} ({why}); give {option}: the columns are "
         f"{list_names(columns)}"

@@ -12,6 +12,7 @@ from .._inputs.ranking import find_backwards, warn_of_backwards
 from .._inputs.scores import ScoreKind
 from .._options import ABOUT_NAMES
 from ..metrics import brier_score, expected_calibration_error, log_loss, rmse
+from ..reliability import bins_for
 from . import options
 from .command import Command
 from .io.formats import STANDARD
@@ -56,8 +57,8 @@ def evaluate(
     TABLE should hold rows that neither the classifier nor the model has seen; on others both look
     better than they are. A warning says so if the model was fitted to some of the rows.
 
-    The calibration error is the mean distance between probability and observed frequency, in 15
-    bins of equally many rows.
+    The calibration error is the mean distance between probability and observed frequency, in bins
+    of equally many rows: one for each 60 rows, but at most 15.
 
     \b
     Example:
@@ -103,10 +104,12 @@ def evaluate(
 
 def measure(y: Any, before: Any, after: Any, classes: Any, weights: Any) -> Figures:
     """Every metric of the uncalibrated and of the calibrated probabilities."""
+    n_rows = len(y) if weights is None else int((weights > 0.0).sum())
+    bins = {"expected_calibration_error": {"n_bins": bins_for(n_rows)}}
     return {
         name: {
-            "uncalibrated": metric(y, before, labels=classes, sample_weight=weights),
-            "calibrated": metric(y, after, labels=classes, sample_weight=weights),
+            when: metric(y, p, labels=classes, sample_weight=weights, **bins.get(name, {}))
+            for when, p in (("uncalibrated", before), ("calibrated", after))
         }
         for name, (_, metric) in _METRICS.items()
     }

@@ -257,7 +257,7 @@ def _choice(calibrator: Any) -> str | None:
     if selection is None:
         return None
     if selection.chosen == UNCALIBRATED:
-        return "uncalibrated, since calibration did not clearly help on held-out rows"
+        return f"{selection.choice} on held-out rows"
     words = selection.choice
     if selection.chosen == LOCAL and hasattr(calibrator, "get_n_leaves"):
         words = f"{LOCAL}, a model for each of {calibrator.get_n_leaves()} regions"

@@ -12,7 +12,7 @@ from joblib import cpu_count
 
 from .._inputs.unseen import Unseen
 from .._running.threads import in_order
-from .columns import Columns
+from .columns import Columns, calibrated_columns
 from .errors import CommandError
 from .io.formats import Format
 from .io.sinks import open_sink
@@ -61,9 +61,7 @@ def calibrate(
 ) -> Counts:
     """Write the rows of a source with their probabilities, and count them."""
     inputs = Inputs.of(model, columns, source, bad_rows_are_null=bad_rows_are_null)
-    names = [f"{prefix}{label}" for label in model.classes]
-    if confidence is not None:
-        names += [f"{name}_{end}" for name in names for end in ("lower", "upper")]
+    names = calibrated_columns(prefix, model.classes, interval=confidence is not None)
     _check_new_names(names, source)
     if "n_jobs" in model.calibrator.get_params():
         model.calibrator.set_params(n_jobs=1)  # the batches are shared out already

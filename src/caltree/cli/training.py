@@ -16,8 +16,10 @@ from .._inputs.score_types import resolve_score_type
 from .._inputs.scores import ScoreType
 from .._inputs.warning import did_you_mean
 from .columns import (
+    PREFIX,
     Columns,
     Positive,
+    calibrated_columns,
     check_number,
     find_positive,
     guess_label,
@@ -149,7 +151,7 @@ def find_columns(
     check_number(scores, classes)
     scores = in_class_order(scores, classes)
     positive = find_positive(scores, classes, request.positive)
-    return _columns(request, source, label, scores), positive
+    return _columns(request, source, label, scores, classes), positive
 
 
 def read_rows(
@@ -207,11 +209,17 @@ def _check_groups_of_report(request: Request, held_out: npt.NDArray[Any]) -> Non
         )
 
 
-def _columns(request: TableRequest, source: Source, label: str, scores: tuple[str, ...]) -> Columns:
+def _columns(
+    request: TableRequest,
+    source: Source,
+    label: str,
+    scores: tuple[str, ...],
+    classes: Sequence[Any],
+) -> Columns:
     """The columns by role; without --attributes, all columns without another role are used."""
     taken = {label, *scores, request.weight, request.groups, *(request.exclude or ())}
     source.check(*(request.exclude or ()))
-    attributes = request.attributes or _other_columns(request, source, taken)
+    attributes = request.attributes or _other_columns(request, source, taken, classes)
     twice = [name for name in attributes if name in taken]
     if twice:
         raise CommandError(
@@ -232,18 +240,23 @@ def _columns(request: TableRequest, source: Source, label: str, scores: tuple[st
 
 
 def _other_columns(
-    request: TableRequest, source: Source, taken: set[str | None]
+    request: TableRequest, source: Source, taken: set[str | None], classes: Sequence[Any]
 ) -> tuple[str, ...]:
-    """The columns without another role, but for an index of pandas, and a note on that."""
+    """The columns without another role that may be attributes, and notes on the others."""
     others = [name for name in source.columns if name not in taken]
-    index = [name for name in others if _INDEX.fullmatch(name)]
-    if index and request.wants_attributes and not request.quiet:
-        click.echo(
-            f"Leaving out {', '.join(index)}, the index of a pandas table in {source.name}; to "
-            "keep it, name all attributes in --attributes.",
-            err=True,
-        )
-    return tuple(name for name in others if name not in index)
+    written = calibrated_columns(PREFIX, classes, interval=True)
+    left_out = {
+        "the index of a pandas table": [name for name in others if _INDEX.fullmatch(name)],
+        "which caltree apply wrote": [name for name in others if name in written],
+    }
+    for what, names in left_out.items():
+        if names and request.wants_attributes and not request.quiet:
+            click.echo(
+                f"Leaving out {', '.join(names)}, {what} in {source.name}; to keep "
+                f"{'it' if len(names) == 1 else 'them'}, name all attributes in --attributes.",
+                err=True,
+            )
+    return tuple(name for name in others if not any(name in names for names in left_out.values()))
 
 
 def not_an_attribute(option: str, name: str, attributes: Sequence[str]) -> CommandError:

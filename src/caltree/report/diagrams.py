@@ -9,22 +9,20 @@ import numpy as np
 from .._audit.effects import CONFIDENCE
 from .._audit.rows import Rows as Audited
 from .._inputs.arrays import Mask
-from ..reliability import calibration_error, reliability_curve, wilson_interval
+from ..reliability import (
+    ROWS_A_BIN,
+    bins_for,
+    calibration_error,
+    reliability_curve,
+    wilson_interval,
+)
 
-# Each bin has at least so many rows, if there are as many.
-_ROWS_A_BIN = 60
-_MOST_BINS = 15
 _DECIMALS = 5
-
-
-def n_bins(n_rows: int, most: int = _MOST_BINS) -> int:
-    """The number of bins for so many rows, each with enough rows to judge by."""
-    return min(max(n_rows // _ROWS_A_BIN, 1), most)
 
 
 def class_diagrams(before: Audited, after: Audited) -> list[dict[str, Any]]:
     """The diagram of each class; the worst first, of two the event."""
-    bins = n_bins(len(before))
+    bins = bins_for(len(before))
     found = []
     for channel in before.channels:
         curves = [_curve(rows, channel, None, bins) for rows in (before, after)]
@@ -47,9 +45,9 @@ def diagram_of(
 ) -> dict[str, list[list[float]]]:
     """The diagram of a class in some rows; none is drawn of few rows."""
     n_rows = int(np.count_nonzero(inside))
-    if n_rows < _ROWS_A_BIN:
+    if n_rows < ROWS_A_BIN:
         return {"before": [], "after": []}
-    bins = n_bins(n_rows, most=10)
+    bins = bins_for(n_rows, most=10)
     named = {"before": before, "after": after}
     return {name: _curve(rows, channel, inside, bins)["bins"] for name, rows in named.items()}
 

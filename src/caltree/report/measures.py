@@ -15,7 +15,7 @@ from .._audit.rows import Rows as Audited
 from .._inputs.arrays import Floats
 from .._training.losses import row_losses
 from ..metrics import expected_calibration_error
-from .diagrams import n_bins
+from ..reliability import bins_for
 from .estimates import (
     Estimate,
     compare_aucs,
@@ -174,7 +174,7 @@ def _losses(before: Audited, after: Audited, parts: _Split | None) -> Iterator[M
 
 
 def _calibration_error(before: Audited, after: Audited) -> Measure:
-    bins = n_bins(len(before))
+    bins = bins_for(len(before))
     errors = [
         expected_calibration_error(
             rows.labels,

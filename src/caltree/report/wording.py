@@ -32,7 +32,10 @@ _MEASURES = {
     "squared_error": ("Squared error", "with two classes, the Brier score"),
     "squared_error_calibration": ("– calibration", "what a curve for all rows would correct"),
     "squared_error_refinement": ("– refinement", "the rest: how well rows are told apart"),
-    "calibration_error": ("Calibration error", "mean distance between probability and frequency"),
+    "calibration_error": (
+        "Calibration error",
+        "mean distance between probability and frequency",
+    ),
     "auc": ("AUC", "the ranking; higher is better"),
 }
 

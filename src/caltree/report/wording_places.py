@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from .._audit.words import tests_text
 from .._fitted.names import SPACE, format_count
 from .places import share_of_rows
 
@@ -57,8 +58,10 @@ def verdict_text(question: str, verdict: str) -> str:
 
 def adjusted_text(data: Mapping[str, Any]) -> str:
     """How p-values of groups and regions are adjusted."""
+    if not data["n_tests"]:
+        return f"{tests_text(0, 'Holm')}."
     return (
-        f"P-values are adjusted for all {data['n_tests']} tests of groups and regions (Holm). "
+        f"{tests_text(data['n_tests'], 'Holm')}. "
         f"Differences with p above {data['alpha']:g} may be chance."
     )
 
