@@ -1,7 +1,7 @@
 """A Dask cluster on this machine."""
 
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -13,5 +13,10 @@ def small_cluster():
         pytest.importorskip("distributed")
     from distributed import LocalCluster
 
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster:
+    cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0")
+    try:
         yield cluster.scheduler_address
+    finally:
+        # On a busy machine the workers may take longer to end than Dask waits for them.
+        with suppress(TimeoutError):
+            cluster.close()
