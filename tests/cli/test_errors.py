@@ -297,3 +297,9 @@ def test_a_loop_of_links_is_no_output(complaint, model, new, tmp_path):
     line = complaint("apply", model, "new.csv", "--out", "a.csv")
     assert line.startswith("cannot write a.csv: Too many levels of symbolic links; the links lead")
     assert (tmp_path / "a.csv").is_symlink()
+
+
+@pytest.mark.parametrize("word", ["export", "SQL", "onnx"])
+def test_who_looks_for_an_export_is_sent_to_python(complaint, word):
+    line = complaint(word, "m.json", code=2)
+    assert 'Python exports a model: caltree.load("model.json").to_sql("duckdb"), to_onnx().' in line

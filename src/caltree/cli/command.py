@@ -38,6 +38,8 @@ _HOMES = {
     "paper": "..paper.command",
 }
 
+_EXPORTS = ' Python exports a model: caltree.load("model.json").to_sql("duckdb"), to_onnx().'
+
 EPILOG = """\
 Files are CSV, Parquet, Arrow or JSON lines. Their ending says which: .csv, .tsv, .parquet, .pq,
 .arrow, .feather, .ipc, .arrows, .jsonl or .ndjson. Names of text files may also end in .gz. The
@@ -88,7 +90,8 @@ class Group(click.Group):
         try:
             return super().resolve_command(context, args)
         except click.UsageError as error:
-            hint = did_you_mean(args[0], list(_HOMES))
+            wants_export = args[0].lower() in ("export", "sql", "onnx")
+            hint = _EXPORTS if wants_export else did_you_mean(args[0], list(_HOMES))
             raise click.UsageError(f"{error.message}{hint}", context) from None
 
     def main(
