@@ -1,8 +1,9 @@
 """Processor time of fits and predictions as multiples of a known program's, in the same run.
 
-Machines differ and are shared, but both programs of a ratio meet the same machine, in turns, on one
-thread. The best of several turns counts: of all three attempts if a ratio is to be stored, and else
-of as many as it takes to be at most 20 % above the stored one.
+Both programs of a ratio meet the same machine, in turns, on one thread. Its other work thus hardly
+matters, but its processor does: on another one than the stored ratios are from, store those of an
+unchanged checkout before you compare. The best of several turns counts: of all three attempts if a
+ratio is to be stored, and else of as many as it takes to be at most 20 % above the stored one.
 
     python benchmarks/ratios.py                    compare with benchmarks/ratios.json; exit code 1
                                                    if something is worse
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import platform
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -197,6 +199,14 @@ def compare(
     return found, n_worse
 
 
+def processor() -> str:
+    """The name of the processor, as far as the system tells it."""
+    about = Path("/proc/cpuinfo")
+    lines = about.read_text(encoding="utf-8").splitlines() if about.exists() else []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, "") or platform.processor() or platform.machine()
+
+
 def main(given: Sequence[str] | None = None) -> int:
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -208,11 +218,16 @@ def main(given: Sequence[str] | None = None) -> int:
     cases = [case for case in CASES if options.only in f"{case.group} {case.name}"]
     found, n_worse = compare(cases, stored, options.attempts)
     if options.store:
-        content = {"caltree": caltree.__version__, "cases": found}
+        content = {"caltree": caltree.__version__, "processor": processor(), "cases": found}
         STORED.write_text(json.dumps(content, indent=2) + "\n")
         return 0
     if n_worse:
         print(f"{n_worse} of {len(cases)} are more than {ALLOWED - 1:.0%} worse than stored")
+        if stored["processor"] != processor():
+            print(
+                f"The stored ratios are from another processor ({stored['processor']}; this is "
+                f"{processor()}): store those of an unchanged checkout first, with --store"
+            )
     return int(n_worse > 0)
 
 

@@ -44,6 +44,15 @@ def test_worse_is_measured_again_before_it_is_an_error(timed, capsys):
     assert verdict == "1 of 1 are more than 20% worse than stored"
 
 
+def test_another_processor_is_told_of(timed, capsys, monkeypatch):
+    timed(0.5)
+    ratios.main(["--store", "--attempts", "1"])
+    monkeypatch.setattr(ratios, "processor", lambda: "an abacus")
+    timed(0.7)
+    assert ratios.main(["--attempts", "1"]) == 1
+    assert "; this is an abacus): store those of" in capsys.readouterr().out
+
+
 def test_a_case_that_is_not_stored_is_new(timed, capsys):
     timed(5.0)
     assert ratios.main(["--attempts", "1"]) == 0
