@@ -49,8 +49,8 @@ which a simple curve did better.
 ## Speed and scale
 
 Processor time of caltree as a multiple of a known program's, on the same rows with 20 attributes.
-Both run on one thread, in turns. Below 1, caltree is faster. The processor was an {processor}; on
-others the ratios differ, those of the published tree by a quarter.
+Both run on one thread, in turns. Below 1, caltree is faster. Processor: {processor}. On others the
+ratios differ; [Speed](speed.md) has the published tree on two.
 
 ![Time of caltree as a multiple of a known program's](benchmarks-speed.png)
 
