@@ -72,16 +72,16 @@ static bool residuals(const double* CALTREE_RESTRICT F, ClassList classes, Boost
 }
 
 // The moments of `packs` neighbouring packs of scores for some classes at once.
-template <std::size_t packs, std::size_t classes>
+template <class Pack, std::size_t packs, std::size_t classes>
 static void moments_of_packs(Residuals of, const double* CALTREE_RESTRICT x, std::size_t width,
                              double* CALTREE_RESTRICT sums, std::size_t n) {
-    Pack4 sum_wx[classes][packs], sum_wxx[classes][packs], sum_rx[classes][packs];
+    Pack sum_wx[classes][packs], sum_wxx[classes][packs], sum_rx[classes][packs];
     for (std::size_t j = 0; j < classes; ++j) {
         for (std::size_t k = 0; k < packs; ++k) {
-            const double* from = sums + 3 * j * width + k * pack_size;
-            sum_wx[j][k] = load<Pack4>(from);
-            sum_wxx[j][k] = load<Pack4>(from + width);
-            sum_rx[j][k] = load<Pack4>(from + 2 * width);
+            const double* from = sums + 3 * j * width + k * lanes<Pack>;
+            sum_wx[j][k] = load<Pack>(from);
+            sum_wxx[j][k] = load<Pack>(from + width);
+            sum_rx[j][k] = load<Pack>(from + 2 * width);
         }
     }
     for (std::size_t i = 0; i < n; ++i, x += width) {
@@ -89,8 +89,8 @@ static void moments_of_packs(Residuals of, const double* CALTREE_RESTRICT x, std
             const double w = of.w[j * of.stride + i];
             const double r = of.r[j * of.stride + i];
             for (std::size_t k = 0; k < packs; ++k) {
-                const Pack4 pack = load<Pack4>(x + k * pack_size);
-                const Pack4 wx = w * pack;
+                const Pack pack = load<Pack>(x + k * lanes<Pack>);
+                const Pack wx = w * pack;
                 sum_wx[j][k] = sum_wx[j][k] + wx;
                 sum_wxx[j][k] = sum_wxx[j][k] + wx * pack;
                 sum_rx[j][k] = sum_rx[j][k] + r * pack;
@@ -99,7 +99,7 @@ static void moments_of_packs(Residuals of, const double* CALTREE_RESTRICT x, std
     }
     for (std::size_t j = 0; j < classes; ++j) {
         for (std::size_t k = 0; k < packs; ++k) {
-            double* to = sums + 3 * j * width + k * pack_size;
+            double* to = sums + 3 * j * width + k * lanes<Pack>;
             store(to, sum_wx[j][k]);
             store(to + width, sum_wxx[j][k]);
             store(to + 2 * width, sum_rx[j][k]);
@@ -107,19 +107,22 @@ static void moments_of_packs(Residuals of, const double* CALTREE_RESTRICT x, std
     }
 }
 
+// The widest packs first.
 template <std::size_t classes>
 static void moments_of_classes(Residuals of, ScoreRows x, std::size_t used,
                                double* CALTREE_RESTRICT sums, std::size_t n) {
     std::size_t first = 0;
-    for (; used - first >= 3 * pack_size; first += 3 * pack_size) {
-        moments_of_packs<3, classes>(of, x.first + first, x.width, sums + first, n);
-    }
-    if (used - first == 2 * pack_size) {
-        moments_of_packs<2, classes>(of, x.first + first, x.width, sums + first, n);
-    }
-    if (used - first == pack_size) {
-        moments_of_packs<1, classes>(of, x.first + first, x.width, sums + first, n);
-    }
+    const auto add = [&]<class Pack, std::size_t packs>() {
+        moments_of_packs<Pack, packs, classes>(of, x.first + first, x.width, sums + first, n);
+        first += packs * lanes<Pack>;
+    };
+#if defined(__AVX512F__)
+    while (used - first >= 2 * lanes<Pack8>) add.template operator()<Pack8, 2>();
+    if (used - first >= lanes<Pack8>) add.template operator()<Pack8, 1>();
+#endif
+    while (used - first >= 3 * pack_size) add.template operator()<Pack4, 3>();
+    if (used - first == 2 * pack_size) add.template operator()<Pack4, 2>();
+    if (used - first == pack_size) add.template operator()<Pack4, 1>();
 }
 
 static void moments(Residuals of, std::size_t m, ScoreRows x, std::size_t used,
