@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 from caltree._audit import regions
 from caltree._audit.axes import attribute_axes, score_axis
-from caltree._audit.effects import effect_of, p_value_of
+from caltree._audit.effects import direction_of, effect_of, p_value_of
 from caltree._audit.regions import deal_halves, find_regions, suggest_regions
 
 from .scenes import make_rows
@@ -71,16 +72,21 @@ def test_shares_do_not_depend_on_the_rows_that_regions_are_tested_on(faint, axes
 
 def test_the_alternative_with_the_smallest_p_value_for_its_share_is_tested(faint, axes, halves):
     learned, tested = halves
-    there, scored = faint.take(tested), [*axes, score_axis(faint, 1)]
-    taken = [axis.take(tested) for axis in scored]
+    here, there = faint.take(learned), faint.take(tested)
+    scored = [*axes, score_axis(faint, 1)]
+    known, taken = ([axis.take(half) for axis in scored] for half in (learned, tested))
+
+    def alone(region):
+        direction = direction_of(here, 1, region.contains(known))
+        return p_value_of(there, 1, region.contains(taken), direction=direction)
+
     for each, alternatives in zip(
         suggest(faint, axes, halves), search(faint, axes, learned), strict=True
     ):
         total = sum(one.evidence for one in alternatives)
-        alone = [p_value_of(there, 1, one.region.contains(taken)) for one in alternatives]
         p_values = [
             np.inf if p is None else min(1.0, p * total / one.evidence)
-            for p, one in zip(alone, alternatives, strict=True)
+            for p, one in ((alone(one.region), one) for one in alternatives)
         ]
         chosen = alternatives[int(np.argmin(p_values))]
         assert each.conditions == chosen.region.words(scored)
@@ -99,7 +105,29 @@ def test_a_group_that_is_not_the_first_of_its_half_is_found(rows, axes, halves, 
     for each in find_regions(rows, axes, halves, np.random.default_rng(0)):
         there = rows.take(halves[each.tested_on])
         inside = first.region.contains([axis.take(halves[each.tested_on]) for axis in axes])
-        assert each.effect == effect_of(there, 1, inside, 0.25)
+        assert each.effect == effect_of(there, 1, inside, 0.25, direction=1)
+
+
+def test_an_error_in_the_other_direction_does_not_count(rows, axes, halves):
+    """Where one half says that scores are too low, labels of the other must say so, too."""
+    _, tested = halves
+    [same] = suggest(rows, axes, halves)
+    assert same.direction == 1
+    there = rows.take(tested)
+    both = p_value_of(there, 1, same.inside)
+    assert p_value_of(there, 1, same.inside, direction=1) == pytest.approx(both / 2)
+    # Scores that are farther off in the other half, but too high there.
+    own = rows.log_odds(1)[tested][same.inside]
+    probabilities = rows.probabilities.copy()
+    chosen = tested[same.inside]
+    probabilities[chosen, 1] = expit(own + 1.5)
+    probabilities[chosen, 0] = 1.0 - probabilities[chosen, 1]
+    other = replace(rows, probabilities=probabilities)
+    assert p_value_of(other.take(tested), 1, same.inside) < 1e-3
+    found = find_regions(other, axes, halves, np.random.default_rng(0))
+    [tested_there] = [each for each in found if each.tested_on == 1]
+    assert tested_there.effect.shift < 0.0
+    assert tested_there.effect.p_value > 0.999
 
 
 def test_calibrated_scores_have_few_regions_that_are_off():

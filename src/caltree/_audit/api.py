@@ -109,9 +109,11 @@ def audit(
     whole tree. A part may be a little below 0 where there is nothing to correct.
 
     Regions are found on one half of the rows and tested on the other, and the other way around.
-    They have one condition or two, at least 50 rows and 2 % of the weight. Where a half suggests
-    several alternatives, these share one test in proportion to the evidence for them, and their
-    intervals are wider, so that those of all alternatives hold together.
+    The test asks for an error in the direction that the first half shows: if scores are too low
+    there, they must be too low in the other half, too. Regions have one condition or two, at least
+    50 rows and 2 % of the weight. Where a half suggests several alternatives, these share one test
+    in proportion to the evidence for them, and their intervals are wider, so that those of all
+    alternatives hold together.
 
     References
     ----------

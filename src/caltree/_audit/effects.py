@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
 from scipy.special import expit, ndtr, ndtri, stdtr
@@ -14,6 +15,8 @@ from .null import residuals, variances
 from .rows import Rows
 
 CONFIDENCE = 0.95
+Direction: TypeAlias = Literal[-1, 0, 1]
+"""Predictions are too high (-1) or too low (1); 0 is either."""
 # Fewer rows, or a smaller variance of the number of events, are not tested: too few events, or
 # too few rows without one, could show anything.
 FEWEST_ROWS = 50
@@ -74,11 +77,13 @@ def frequency_of(rows: Rows, channel: int, inside: Mask, share: float = 1.0) -> 
     )
 
 
-def effect_of(rows: Rows, channel: int, inside: Mask, share: float = 1.0) -> Effect:
+def effect_of(
+    rows: Rows, channel: int, inside: Mask, share: float = 1.0, direction: Direction = 0
+) -> Effect:
     """Compare the predicted probability of a class with its observed frequency, in some rows."""
     inflation = _inflation(rows, channel, inside)
     shift, low, high = _shift(rows, channel, inside, inflation, _confidence(share))
-    p_value = p_value_of(rows, channel, inside, share)
+    p_value = p_value_of(rows, channel, inside, share, direction)
     return Effect(
         **vars(frequency_of(rows, channel, inside, share)),
         shift=shift,
@@ -100,10 +105,13 @@ def _inflation(rows: Rows, channel: int, inside: Mask) -> float:
     return float(sums @ sums) / float(variances(rows, channel)[inside].sum())
 
 
-def p_value_of(rows: Rows, channel: int, inside: Mask, share: float = 1.0) -> float | None:
+def p_value_of(
+    rows: Rows, channel: int, inside: Mask, share: float = 1.0, direction: Direction = 0
+) -> float | None:
     """P-value of the claim that the predictions are right; None if there are too few rows.
 
-    Of rows that have only a share of a test, it is divided by that.
+    Of rows that have only a share of a test, it is divided by that. If other rows have shown a
+    direction, only errors in this direction count.
     """
     weights, predicted = rows.row_weights[inside], rows.predicted(channel)[inside]
     if len(predicted) < FEWEST_ROWS or predicted @ (1.0 - predicted) < LEAST_VARIANCE:
@@ -118,7 +126,14 @@ def p_value_of(rows: Rows, channel: int, inside: Mask, share: float = 1.0) -> fl
         tail = 2.0 * float(stdtr(n_groups - 1, -abs(float(own.sum())) / error))
     else:
         tail = tail_probability(predicted, weights, float(own.sum()))
+    if direction != 0:
+        tail = tail / 2.0 if direction_of(rows, channel, inside) == direction else 1.0 - tail / 2.0
     return min(1.0, tail / share)
+
+
+def direction_of(rows: Rows, channel: int, inside: Mask) -> Direction:
+    """The direction in which the predictions of some rows are off: 1 if they are too low."""
+    return 1 if float(residuals(rows, channel)[inside].sum()) >= 0.0 else -1
 
 
 def tail_probability(predicted: Floats, weights: Floats, excess: float) -> float:

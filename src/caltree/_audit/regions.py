@@ -15,7 +15,7 @@ from .._inputs.arrays import Floats, Mask
 from .._inputs.groups import deal_groups
 from ..curves import BetaScaling
 from .axes import Axis, score_axis
-from .effects import Effect, effect_of, p_value_of
+from .effects import Direction, Effect, direction_of, effect_of, p_value_of
 from .null import residuals, variances
 from .rows import Rows
 from .scan import DEPTHS, FAMILIES, Region, Table, find_large, measure, ratios, tables_and_classes
@@ -68,6 +68,8 @@ class Suggestion:
     """Whether each of the rows to test it on is in it."""
     share: float
     """Of a test: the rest is that of alternatives."""
+    direction: Direction
+    """The direction in which the rows that suggest it are off."""
 
 
 def find_regions(
@@ -80,7 +82,7 @@ def find_regions(
         tested_rows = bare.take(halves[half])
         quarters = deal_halves(tested_rows, random)
         for each in suggest_regions(rows, axes, halves[finding], halves[half], random):
-            effect = effect_of(tested_rows, each.channel, each.inside, each.share)
+            effect = effect_of(tested_rows, each.channel, each.inside, each.share, each.direction)
             parts = effects_in_halves(tested_rows, each.channel, each.inside, quarters)
             found.append(Found(each.conditions, each.channel, half, effect, parts))
     return found
@@ -93,14 +95,14 @@ def suggest_regions(
 
     Alternatives share a test in proportion to the evidence for them in the first half (a weighted
     Bonferroni adjustment). The one with the smallest p-value in the other half is yielded, or the
-    first if none is below 1.
+    first if none is below 1. Only errors in the direction that the first half shows count.
     """
     rows = rows.without_matrix()
     if len(learned) > _MOST_ROWS:
         learned = np.sort(random.choice(learned, _MOST_ROWS, replace=False))
-    tested_rows = rows.take(tested)
+    learned_rows, tested_rows = rows.take(learned), rows.take(tested)
     of_scores = [score_axis(rows, channel) for channel in rows.channels]
-    there = [axis.take(tested) for axis in axes]
+    here, there = ([axis.take(half) for axis in axes] for half in (learned, tested))
     for alternatives in _search(rows, axes, of_scores, learned):
         total = sum(each.evidence for each in alternatives)
         suggested = []
@@ -109,12 +111,15 @@ def suggest_regions(
             inside = each.region.contains([*there, score.take(tested)])
             words = each.region.words([*axes, score])
             channel = rows.channels[each.place]
-            suggested.append(Suggestion(words, channel, inside, each.evidence / total))
+            known = each.region.contains([*here, score.take(learned)])
+            direction = direction_of(learned_rows, channel, known)
+            share = each.evidence / total
+            suggested.append(Suggestion(words, channel, inside, share, direction))
         yield min(suggested, key=partial(_rank, tested_rows))
 
 
 def _rank(rows: Rows, each: Suggestion) -> float:
-    p_value = p_value_of(rows, each.channel, each.inside, each.share)
+    p_value = p_value_of(rows, each.channel, each.inside, each.share, each.direction)
     return math.inf if p_value is None else p_value
 
 

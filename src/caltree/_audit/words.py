@@ -176,8 +176,9 @@ def notes(audit: Audit) -> list[str]:
     found = [
         "The column halves says whether two halves of the rows agree, apart from chance; if not, "
         "it has both shifts. It is unknown if a half has no such rows, or no finite shift.",
-        "Regions were found on one half of the rows and tested on the other; their numbers are "
-        "those of the other half. A region that both halves found is tested twice and shown once.",
+        "Regions were found on one half of the rows and tested on the other, for an error in the "
+        "same direction; their numbers are those of the other half. A region that both halves "
+        "found is tested twice and shown once.",
         "Groups and regions of fewer than 50 rows, or of hardly any events, are not tested.",
     ]
     if audit.weighted:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from .._audit.adjust import adjust
 from .._audit.axes import Axis
-from .._audit.effects import Frequency, frequency_of, p_value_of
+from .._audit.effects import Direction, Frequency, frequency_of, p_value_of
 from .._audit.groups import make_groups
 from .._audit.regions import deal_halves, suggest_regions
 from .._audit.rows import FEWEST_ROWS
@@ -163,26 +163,34 @@ def find_places(
 
 def _regions(sides: Sides, axes: Sequence[Axis], random: np.random.Generator) -> Iterator[Place]:
     halves = deal_halves(sides.before, random)
-    both = [sides.before, sides.after]
+    both = {"scores": sides.before, "calibrated": sides.after}
     if np.array_equal(sides.before.probabilities, sides.after.probabilities):
-        both.pop()
+        del both["calibrated"]
     for learned, tested in (halves, halves[::-1]):
         here = sides.take(tested)
-        for rows in both:
+        for question, rows in both.items():
             for each in suggest_regions(rows, axes, learned, tested, random):
                 if each.inside.any():
-                    yield _examine(here, each.conditions, each.inside, each.channel, each.share)
+                    directions = {question: each.direction}
+                    given = each.inside, each.channel, each.share, directions
+                    yield _examine(here, each.conditions, *given)
 
 
 def _examine(
-    sides: Sides, conditions: list[str], inside: Mask, channel: int | None, share: float = 1.0
+    sides: Sides,
+    conditions: list[str],
+    inside: Mask,
+    channel: int | None,
+    share: float = 1.0,
+    directions: Mapping[str, Direction] | None = None,
 ) -> Place:
     """Look at some rows; of several classes, at the one with the smallest p-value.
 
-    The share is less than 1 for one of several alternatives: see `effects.frequency_of`.
+    The share is less than 1 for one of several alternatives: see `effects.frequency_of`. A
+    direction is that which other rows have shown, by question.
     """
     channels = sides.before.channels if channel is None else [channel]
-    found = [_p_values(sides, each, inside, share) for each in channels]
+    found = [_p_values(sides, each, inside, share, directions or {}) for each in channels]
     least = [min((p for p in each.values() if p is not None), default=2.0) for each in found]
     chosen = int(np.argmin(least))
     # The class was chosen by its p-values.
@@ -203,10 +211,12 @@ def _examine(
     )
 
 
-def _p_values(sides: Sides, channel: int, inside: Mask, share: float) -> dict[str, float | None]:
+def _p_values(
+    sides: Sides, channel: int, inside: Mask, share: float, directions: Mapping[str, Direction]
+) -> dict[str, float | None]:
     both = (sides.before, sides.after, sides.between)
     found = {
-        question: p_value_of(rows, channel, inside, share)
+        question: p_value_of(rows, channel, inside, share, directions.get(question, 0))
         for question, rows in zip(QUESTIONS, both, strict=True)
     }
     n_rows = int(np.count_nonzero(inside))
