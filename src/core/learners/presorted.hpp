@@ -115,36 +115,43 @@ class Presorted {
                 keyed_.push_back({detail::sortable(column[row] + 0.0), row});
             }
         }
-        if (!keyed_.empty()) detail::radix_sort(keyed_, scratch_);
-        const auto [first, last] = common_values();
-        common_.push_back(last > first ? detail::from_sortable(keyed_[first].key) : no_value);
-        Ranked<Index>* to = ranked_.data() + k * rows_.size();
+        common_.push_back(no_value);
         common_rank_.push_back(0);
-        std::size_t n = 0;
+        if (const std::uint64_t key = most_frequent(); is_common(key)) {
+            common_.back() = detail::from_sortable(key);
+            std::erase_if(keyed_, [=](const detail::Keyed& each) { return each.key == key; });
+            keyed_.push_back({key, static_cast<Row>(common_row(k))});
+        }
+        if (!keyed_.empty()) detail::radix_sort(keyed_, scratch_);
+        Ranked<Index>* to = ranked_.data() + k * rows_.size();
+        const std::size_t n = keyed_.size();
         Index rank = 0;
-        for (std::size_t i = 0; i < keyed_.size(); ++i) {
+        for (std::size_t i = 0; i < n; ++i) {
             if (i > 0 && keyed_[i].key != keyed_[i - 1].key) ++rank;
-            if (i == first) common_rank_.back() = rank;
-            if (i > first && i < last) continue;
-            const std::size_t row = i == first && last > first ? common_row(k) : keyed_[i].row;
-            to[n++] = {static_cast<Index>(row), rank};
+            if (keyed_[i].row == common_row(k)) common_rank_.back() = rank;
+            to[i] = {static_cast<Index>(keyed_[i].row), rank};
         }
         std::uint8_t* changes = changes_.data() + k * rows_.size();
         for (std::size_t i = 0; i + 1 < n; ++i) changes[i] = to[i].rank < to[i + 1].rank;
         known_.push_back(n);
     }
 
-    // The places of the value that more than half of all rows have; none if values are missing.
-    std::pair<std::size_t, std::size_t> common_values() const {
-        if (keyed_.size() < rows_.size() || keyed_.empty()) return {0, 0};
-        // If there is one, it is in the middle.
-        const std::uint64_t key = keyed_[keyed_.size() / 2].key;
-        // Not equal_range, whose result Clang below 16 cannot read in libstdc++.
-        const auto first = std::ranges::lower_bound(keyed_, key, {}, &detail::Keyed::key);
-        const auto last = std::ranges::upper_bound(keyed_, key, {}, &detail::Keyed::key);
-        if (2 * static_cast<std::size_t>(last - first) <= keyed_.size()) return {0, 0};
-        return {static_cast<std::size_t>(first - keyed_.begin()),
-                static_cast<std::size_t>(last - keyed_.begin())};
+    // The value that more than half of the rows have, if there is one (Boyer and Moore).
+    std::uint64_t most_frequent() const {
+        std::uint64_t key = 0;
+        std::size_t lead = 0;
+        for (const detail::Keyed& each : keyed_) {
+            key = lead == 0 ? each.key : key;
+            lead = each.key == key ? lead + 1 : lead - 1;
+        }
+        return key;
+    }
+
+    // Whether more than half of all rows have the value; of rows without one, none is.
+    bool is_common(std::uint64_t key) const {
+        if (keyed_.size() < rows_.size()) return false;
+        const auto count = std::ranges::count(keyed_, key, &detail::Keyed::key);
+        return 2 * static_cast<std::size_t>(count) > rows_.size();
     }
 
     void number_cells(std::span<const std::int32_t> n_categories) {
