@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from caltree.metrics import multicalibration_error
+from caltree.metrics import multicalibration, multicalibration_error
 from caltree.metrics.multicalibration import range_tail
 
 
@@ -93,3 +93,10 @@ def test_as_mcgrad(weighted):
 def test_other_numbers_of_rows_are_refused():
     with pytest.raises(ValueError, match="X has 3 rows, but y_true has 2"):
         multicalibration_error([[1], [2], [3]], [0, 1], [0.5, 0.5])
+
+
+def test_the_sorting_of_small_numbers_changes_nothing(monkeypatch):
+    table, truth, said, weights = make_rows()
+    usual = multicalibration_error(table, truth, said, sample_weight=weights)
+    monkeypatch.setattr(multicalibration, "_MOST_SMALL", 0)
+    assert multicalibration_error(table, truth, said, sample_weight=weights) == usual
