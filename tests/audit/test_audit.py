@@ -11,6 +11,7 @@ import pytest
 from scipy.special import expit
 
 from caltree import Audit, audit
+from caltree._audit import parts
 from caltree._audit.parts import Part
 from caltree._audit.words import headline, subject
 from caltree.metrics import (
@@ -68,11 +69,11 @@ def test_the_parts_of_the_loss_sum_to_the_loss(found):
     _, labels, scores, _ = make_rows(4000, shift=1.0)
     truth = labels == "yes"
     for name, metric in (("log_loss", log_loss), ("squared_error", brier_score)):
-        parts = found.parts[name]
-        three = (parts.calibration, parts.grouping, parts.refinement)
+        own = found.parts[name]
+        three = (own.calibration, own.grouping, own.refinement)
         assert sum(part.mean for part in three) == pytest.approx(metric(truth, scores))
-        assert parts.total.mean == pytest.approx(metric(truth, scores))
-        assert parts.total.low < parts.total.mean < parts.total.high
+        assert own.total.mean == pytest.approx(metric(truth, scores))
+        assert own.total.low < own.total.mean < own.total.high
     assert found.parts["log_loss"].grouping.low > 0.0
 
 
@@ -102,8 +103,8 @@ def test_what_no_test_finds_may_still_be_a_gain(helps, who):
     table, labels, scores, _ = make_rows(2000, seed=5)
     calm = audit(table, labels, scores, by="sex")
     gain = dict.fromkeys(helps, Part(0.01, 0.005, 0.015))
-    parts = {**calm.parts, "log_loss": replace(calm.parts["log_loss"], **gain)}
-    said = headline(replace(calm, parts=parts))
+    changed = {**calm.parts, "log_loss": replace(calm.parts["log_loss"], **gain)}
+    said = headline(replace(calm, parts=changed))
     assert said == f"No test found an error, but {who} would lower the log loss."
 
 
@@ -270,7 +271,17 @@ def test_a_curve_that_helps_one_loss_does_no_harm_by_the_other():
     odds, is_low = random.normal(-1.2, 0.6, 4000), random.random(4000) < 0.06
     y = random.random(4000) < np.where(is_low, 0.12, expit(odds))
     scores = expit(np.where(is_low, -6.0 - 3.0 * random.random(4000), odds))
-    parts = audit(random.normal(size=(4000, 1)), y, scores).parts
-    assert parts["log_loss"].calibration.low > 0.01
-    found = parts["squared_error"].calibration
+    by_loss = audit(random.normal(size=(4000, 1)), y, scores).parts
+    assert by_loss["log_loss"].calibration.low > 0.01
+    found = by_loss["squared_error"].calibration
     assert found.low < 0.0 < found.high
+
+
+@pytest.mark.parametrize(("most", "n_folds"), [(600, 5), (599, 3)])
+def test_many_rows_are_dealt_into_fewer_folds(monkeypatch, most, n_folds):
+    seen = []
+    monkeypatch.setattr(parts, "_MANY_ROWS", most)
+    usual = parts.make_folds
+    monkeypatch.setattr(parts, "make_folds", lambda *given: seen.append(given) or usual(*given))
+    audit(*make_rows(600)[:3])
+    assert [given[0] for given in seen] == [n_folds]

@@ -29,6 +29,8 @@ LOSSES = {"log_loss": "log_loss", "squared_error": "rmse"}
 REACH = float(ndtri(0.5 + CONFIDENCE / 2.0))
 # More rows than this tell no more about the parts.
 MOST_ROWS = 200_000
+# Of more rows than this, two thirds show as much as four fifths do, in half the time.
+_MANY_ROWS, _FEW_FOLDS = 50_000, 3
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,8 @@ def predict_held_out(rows: Rows, n_jobs: int | None, *, max_depth: int | None = 
         rows.weights,
         rows.groups,
     )
-    folds = make_folds(FOLDS, rows.labels, None, 0, rows.groups)
+    n_folds = FOLDS if len(rows) <= _MANY_ROWS else _FEW_FOLDS
+    folds = make_folds(n_folds, rows.labels, None, 0, rows.groups)
     usual = CalibrationTree()
     growth = Growth(
         l2_regularization=usual.l2_regularization,
