@@ -306,6 +306,15 @@ def test_other_rows_than_those_of_the_fit_are_refused():
         platt.fit_intervals(None, y[:100], scores[:100])
 
 
+@pytest.mark.parametrize("calibrator", [PlattScaling(), CalibrationTree()])
+def test_as_many_other_rows_cause_a_warning(calibrator):
+    X, y, scores, _ = make_rows(150)
+    _, other, *_ = make_rows(150, seed=9)
+    calibrator.fit(X, y, scores).fit_intervals(X, y, scores)
+    with pytest.warns(UserWarning, match="fit_intervals got other rows than fit"):
+        calibrator.fit_intervals(X, other, scores[::-1])
+
+
 def test_too_few_rows_are_refused():
     _, y, scores, _ = make_rows(49)
     platt = PlattScaling().fit(None, y, scores)

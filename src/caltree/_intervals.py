@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from ._fitted.fingerprint import calibration_hashes
 from ._fitted.spread import Spread
 from ._inputs.arrays import Floats, Labels, Rows
 from ._inputs.indexing import take_rows
@@ -52,6 +53,8 @@ _RAREST = 1e-3
 _N_FOLDS = 5
 _MANY_ROWS = 20_000
 """With more rows two of the folds are enough, and trees of a second opinion see no more."""
+_SAME = 0.95
+"""Fewer of the rows of a fit would be there again if they were others."""
 _N_TREES, _ROWS_A_LEAF = 100, 5
 """Of the second opinion on real rows. About a third of the trees have not seen a row, and so many
 are grown in a simulation."""
@@ -63,6 +66,7 @@ def learn_spread(calibrator: Any, X: Any, rows: TrainingRows, seed: int) -> Spre
     if n_rows < FEWEST:
         raise ValueError(f"intervals need at least {FEWEST} rows, got {n_rows}; fit to more rows")
     refits = _Refits(calibrator, X, rows, seed)
+    refits.warn_of_other_rows()
     with _silently():
         simulated = refits.simulate()
         if refits.has_attributes:
@@ -80,6 +84,25 @@ class _Refits:
     rows: TrainingRows
     seed: int
 
+    def warn_of_other_rows(self) -> None:
+        """Warn if rows are not those that the calibrator was fitted to."""
+        encoded = self._encoded if self.has_attributes else None
+        rows = self.rows
+        hashes = calibration_hashes(encoded, rows.labels, rows.scores, rows.kind)
+        overlap = self.calibrator.fingerprint_.overlap(hashes)
+        if overlap.status != "cannot tell" and overlap.found < _SAME * overlap.checked:
+            warnings.warn(
+                "fit_intervals got other rows than fit, so the intervals may be too wide or too "
+                "narrow; give the attributes, labels and scores that the calibrator was fitted to",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    @cached_property
+    def _encoded(self) -> Floats:
+        """The attributes as numbers."""
+        return np.asarray(self.calibrator.model_.attributes.encode(self._table))
+
     @cached_property
     def _table(self) -> Any:
         """The attributes of the rows that are used; scores, for a calibrator that sees no other."""
@@ -91,9 +114,8 @@ class _Refits:
     @cached_property
     def _matrix(self) -> Floats:
         """The attributes as numbers, and the scores; those of both of two classes are one."""
-        encoded = np.asarray(self.calibrator.model_.attributes.encode(self._table))
         scores = self.rows.scores
-        return np.column_stack([encoded, scores[:, 1:] if scores.shape[1] == 2 else scores])
+        return np.column_stack([self._encoded, scores[:, 1:] if scores.shape[1] == 2 else scores])
 
     @property
     def has_attributes(self) -> bool:
