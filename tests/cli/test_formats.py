@@ -119,6 +119,22 @@ def test_what_apply_wrote_is_no_attribute(run):
     assert "Leaving out" not in run("fit", "n.csv", "--out", "again.json", *kept).stderr
 
 
+def test_a_score_of_a_class_without_rows_is_said_to_be_an_attribute(run):
+    visits = make_visits().drop(columns="p_yes")
+    visits["p_no"], visits["p_yes"], visits["p_maybe"] = 0.6, 0.3, 0.1
+    visits.to_csv("scored.csv", index=False)
+    scores = ("--scores", "p_no,p_yes")
+    note = (
+        "p_maybe is named like the scores, but no row has that class, so it is among the "
+        "attributes; leave it out with --exclude.\n"
+    )
+    assert note in run("fit", "scored.csv", "--out", "m.json", *scores).stderr
+    calm = (*scores, "--exclude", "p_maybe")
+    assert "p_maybe" not in run("fit", "scored.csv", "--out", "m.json", *calm).stderr
+    one = ("--scores", "p_yes")  # others may stand for anything
+    assert "named like" not in run("fit", "scored.csv", "--out", "m.json", *one).stderr
+
+
 @pytest.mark.parametrize("labels", [["no", "yes"], [0, 1], [False, True], [0.0, 1.0]])
 def test_labels_are_the_same_classes(run, labels):
     table = make_visits(300)[["channel", "p_yes", "y"]].round({"p_yes": 6})

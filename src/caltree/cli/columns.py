@@ -109,6 +109,25 @@ def in_class_order(scores: tuple[str, ...], classes: Sequence[Any]) -> tuple[str
     return tuple(scores[order.index(j)] for j in range(len(scores)))
 
 
+def named_like_scores(
+    names: Sequence[str], scores: Sequence[str], classes: Sequence[Any]
+) -> list[str]:
+    """Which other columns are named as those of the scores are, but after no class.
+
+    The name of each score must be that of its class, after one and the same beginning.
+    """
+    if len(scores) != len(classes):
+        return []
+    starts = {
+        name.lower().removesuffix(str(label).lower())
+        for name, label in zip(scores, classes, strict=True)
+    }
+    [start, *others] = starts
+    if others or not start or start in {name.lower() for name in scores}:
+        return []
+    return [name for name in names if name.lower().startswith(start)]
+
+
 @dataclass(frozen=True)
 class Positive:
     """The class that a single column of scores is the score of."""

@@ -25,6 +25,7 @@ from .columns import (
     guess_label,
     guess_scores,
     in_class_order,
+    named_like_scores,
 )
 from .errors import CommandError, working
 from .io import convert
@@ -219,7 +220,10 @@ def _columns(
     """The columns by role; without --attributes, all columns without another role are used."""
     taken = {label, *scores, request.weight, request.groups, *(request.exclude or ())}
     source.check(*(request.exclude or ()))
-    attributes = request.attributes or _other_columns(request, source, taken, classes)
+    attributes = request.attributes
+    if not attributes:
+        attributes = _other_columns(request, source, taken, classes)
+        _note_scores_among(attributes, request, scores, classes)
     twice = [name for name in attributes if name in taken]
     if twice:
         raise CommandError(
@@ -237,6 +241,24 @@ def _columns(
     if unknown:
         raise not_an_attribute("--categorical", unknown[0], attributes)
     return Columns(scores, attributes, label, request.weight, request.groups)
+
+
+def _note_scores_among(
+    attributes: Sequence[str],
+    request: TableRequest,
+    scores: Sequence[str],
+    classes: Sequence[Any],
+) -> None:
+    """Say which attributes may be the scores of classes that no row has."""
+    found = named_like_scores(attributes, scores, classes)
+    if found and request.wants_attributes and not request.quiet:
+        one = len(found) == 1
+        click.echo(
+            f"{', '.join(found)} {'is' if one else 'are'} named like the scores, but no row has "
+            f"{'that class' if one else 'those classes'}, so {'it is' if one else 'they are'} "
+            f"among the attributes; leave {'it' if one else 'them'} out with --exclude.",
+            err=True,
+        )
 
 
 def _other_columns(
