@@ -71,7 +71,8 @@ class CalibrationTree(TreeCalibrator):
         The maximum number of leaves. None sets no limit.
     kept_gain : float or None, default=0.95
         Take the smallest tree that keeps this share of what the best one gains over the root in
-        cross-validated loss. None takes all leaves that are allowed.
+        cross-validated loss, where trees are averaged with all of their smaller sizes. None takes
+        all leaves that are allowed.
         ``max_leaf_nodes=None, kept_gain=1.0`` gives a large tree that is a little more accurate and
         not meant to be read.
     min_samples_split : int, default=8
