@@ -12,8 +12,9 @@ from scipy.special import expit
 
 from caltree import Audit, audit
 from caltree._audit import parts
+from caltree._audit.effects import effect_of, farthest_off
 from caltree._audit.parts import Part
-from caltree._audit.words import headline, subject
+from caltree._audit.words import headline, subject, verdict_of
 from caltree.metrics import (
     brier_score,
     log_loss,
@@ -22,6 +23,7 @@ from caltree.metrics import (
 )
 
 from .scenes import make_rows
+from .test_whole import rows_of
 
 SCHEMA = json.loads(
     (resources.files("caltree") / "schema" / "audit.schema.json").read_text(encoding="utf-8")
@@ -285,3 +287,43 @@ def test_many_rows_are_dealt_into_fewer_folds(monkeypatch, most, n_folds):
     monkeypatch.setattr(parts, "make_folds", lambda *given: seen.append(given) or usual(*given))
     audit(*make_rows(600)[:3])
     assert [given[0] for given in seen] == [n_folds]
+
+
+def test_an_error_in_the_other_direction_is_called_so(found):
+    region = replace(found.regions[0], is_off=False)
+    assert region.direction == 1
+    assert verdict_of(region) == "may be chance"
+    opposite = replace(region, predicted=region.observed, observed=region.predicted)
+    assert verdict_of(opposite) == "opposite"
+    assert {each.direction for each in found.groups} == {0}
+    assert verdict_of(replace(opposite, direction=0)) == "may be chance"
+
+
+def test_a_long_name_is_whole_and_has_a_line_of_its_own(found):
+    long = "a region with a name that is " + 10 * "very " + "long"
+    named = replace(found, regions=[replace(found.regions[0], conditions=[long])])
+    lines = named.to_text().splitlines()
+    numbers = lines[lines.index(f"  {long}") + 1]
+    assert numbers.split()[0] == f"{named.regions[0].n_rows:,}"
+    header = lines[lines.index(f"  {long}") - 1]
+    end = numbers.index(numbers.split()[0]) + len(numbers.split()[0])
+    assert header.index("rows") + len("rows") == end
+
+
+def test_all_regions_that_were_tested_are_listed(found):
+    calm = replace(found.regions[0], conditions=["x <= 1"], is_off=False, adjusted_p_value=0.9)
+    text = replace(found, regions=[*found.regions, calm]).to_text()
+    assert any(each.strip().startswith("x <= 1") for each in text.splitlines())
+
+
+def test_the_farthest_class_has_the_smallest_p_value_and_then_the_largest_shift():
+    rows = rows_of(*make_rows(200)[:3])
+    some = effect_of(rows, 1, np.ones(200, dtype=bool))
+    effects = [
+        replace(some, p_value=None, shift=9.0),
+        replace(some, p_value=0.0, shift=1.0),
+        replace(some, p_value=0.0, shift=-2.0),
+        replace(some, p_value=0.1, shift=5.0),
+    ]
+    assert farthest_off(effects) == 2
+    assert farthest_off(effects[:1]) == 0

@@ -221,6 +221,7 @@ def _adjust(
             Finding.of(
                 each.conditions,
                 rows.classes[each.channel],
+                each.direction if isinstance(each, Found) else 0,
                 each.effect,
                 adjusted.get(id(each)),
                 alpha,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -91,6 +92,19 @@ def effect_of(
         shift_high=high,
         p_value=p_value,
     )
+
+
+def farthest_off(effects: Sequence[Effect]) -> int:
+    """The place of the effect with the smallest p-value, of equals that with the largest shift.
+
+    Effects that were not tested come last.
+    """
+
+    def rank(place: int) -> tuple[float, float]:
+        p_value = effects[place].p_value
+        return 2.0 if p_value is None else p_value, -abs(effects[place].shift)
+
+    return min(range(len(effects)), key=rank)
 
 
 def _confidence(share: float) -> float:

@@ -14,7 +14,7 @@ from .._fitted.segments import segments
 from .._inputs.arrays import Floats, Mask
 from .._inputs.indexing import column_positions
 from .._inputs.tables import read_table
-from .effects import Effect, effect_of
+from .effects import Effect, effect_of, farthest_off
 from .regions import Half, effects_in_halves
 from .rows import Rows
 
@@ -98,10 +98,10 @@ def _examine(rows: Rows, conditions: list[str], inside: Mask, halves: tuple[Half
     """The effect in a group; of several classes, that of the one that is farthest off."""
     channels = rows.channels
     effects = [effect_of(rows, channel, inside) for channel in channels]
-    tested = [effect for effect in effects if effect.p_value is not None]
-    worst = min(tested or effects, key=lambda each: (each.p_value or 0.0, -abs(each.shift)))
-    channel = channels[effects.index(worst)]
+    chosen = farthest_off(effects)
+    channel, worst = channels[chosen], effects[chosen]
     if worst.p_value is not None:
         # The farthest of several classes was chosen.
-        worst = replace(worst, p_value=min(1.0, worst.p_value * len(tested)))
+        n_tested = sum(effect.p_value is not None for effect in effects)
+        worst = replace(worst, p_value=min(1.0, worst.p_value * n_tested))
     return Named(conditions, channel, worst, effects_in_halves(rows, channel, inside, halves))

@@ -44,6 +44,8 @@ class Found:
     channel: int
     tested_on: int
     """The half, 0 or 1."""
+    direction: Direction
+    """The direction of the error in the other half."""
     effect: Effect
     parts: tuple[Effect, Effect] | None
     """The effect in two halves of the rows that it was tested on."""
@@ -84,7 +86,7 @@ def find_regions(
         for each in suggest_regions(rows, axes, halves[finding], halves[half], random):
             effect = effect_of(tested_rows, each.channel, each.inside, each.share, each.direction)
             parts = effects_in_halves(tested_rows, each.channel, each.inside, quarters)
-            found.append(Found(each.conditions, each.channel, half, effect, parts))
+            found.append(Found(each.conditions, each.channel, half, each.direction, effect, parts))
     return found
 
 

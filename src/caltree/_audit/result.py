@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..metrics import MulticalibrationError
-from .effects import Effect
+from .effects import Direction, Effect
 from .parts import LossParts
 from .whole import Whole
 
@@ -37,8 +37,11 @@ class Finding(Effect):
     shift, shift_low, shift_high : float
         What must be added to the log-odds of the scores, and its interval; infinite where the
         class has all rows or none.
+    direction : int
+        The error that is tested: 1 if it is that the scores are too low, -1 if too high, as the
+        rows say on which a region was found; 0 of a group, which is tested for both.
     p_value : float or None
-        The p-value of the claim that the scores are right here, for a region adjusted for
+        The p-value of the claim that the scores have no such error here, for a region adjusted for
         alternatives to it; None if there are too few rows to test.
     adjusted_p_value : float or None
         The same, adjusted for all groups and regions that were tested.
@@ -52,10 +55,16 @@ class Finding(Effect):
 
     conditions: list[str]
     label: str
+    direction: Direction
     adjusted_p_value: float | None
     is_off: bool
     shifts_in_halves: tuple[float, float] | None
     same_in_halves: bool | None
+
+    @property
+    def is_opposite(self) -> bool:
+        """Whether the error here is opposite to the one that is tested."""
+        return self.direction * (self.observed - self.predicted) < 0.0
 
     @property
     def name(self) -> str:
@@ -67,6 +76,7 @@ class Finding(Effect):
         cls,
         conditions: list[str],
         label: str,
+        direction: Direction,
         effect: Effect,
         adjusted: float | None,
         alpha: float,
@@ -77,6 +87,7 @@ class Finding(Effect):
         return cls(
             conditions=conditions,
             label=label,
+            direction=direction,
             adjusted_p_value=adjusted,
             is_off=adjusted is not None and adjusted <= alpha,
             shifts_in_halves=shifts,

@@ -34,15 +34,15 @@ def _parts(audit: Audit, name: str) -> list[str]:
 
 
 def _regions(audit: Audit) -> list[str]:
-    off = [each for each in audit.regions if each.is_off]
-    return [f"Regions: {words.regions_sentence(audit)}", *(_table(audit, off) if off else [])]
+    table = _table(audit, audit.regions) if audit.regions else []
+    return [f"Regions: {words.regions_sentence(audit)}", *table]
 
 
 def _table(audit: Audit, findings: Sequence[Finding]) -> list[str]:
     several = audit.event is None
     rows = [
         [
-            _cut(f"{each.label}: {each.name}" if several else each.name),
+            f"{each.label}: {each.name}" if several else each.name,
             format_count(each.n_rows),
             percent(each.predicted),
             words.observed_text(each),
@@ -53,8 +53,18 @@ def _table(audit: Audit, findings: Sequence[Finding]) -> list[str]:
         ]
         for each in findings
     ]
-    widths = [max(map(len, column)) for column in zip(words.COLUMNS, *rows, strict=True)]
-    return ["  " + _line(row, widths) for row in (words.COLUMNS, *rows)]
+    # A longer name has a line of its own, above its numbers.
+    lines = [line for row in (words.COLUMNS, *rows) for line in _divided(row)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    widths[0] = min(widths[0], _LONGEST_NAME)
+    return ["  " + _line(cells, widths) for cells in lines]
+
+
+def _divided(row: Sequence[str]) -> list[Sequence[str]]:
+    name, *numbers = row
+    if len(name) <= _LONGEST_NAME:
+        return [row]
+    return [[name, *("" for _ in numbers)], ["", *numbers]]
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
@@ -63,7 +73,3 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
     texts = [f"{cell:>{width}}" for cell, width in zip(numbers[:3], others[:3], strict=True)]
     texts += [f"{cell:<{width}}" for cell, width in zip(numbers[3:], others[3:], strict=True)]
     return "  ".join([f"{name:<{first}}", *texts]).rstrip()
-
-
-def _cut(name: str) -> str:
-    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"

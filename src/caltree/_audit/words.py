@@ -128,7 +128,7 @@ def verdict_of(finding: Finding) -> str:
     if finding.adjusted_p_value is None:
         return "too few rows or events"
     if not finding.is_off:
-        return "may be chance"
+        return "opposite" if finding.is_opposite else "may be chance"
     return "too low" if finding.observed > finding.predicted else "too high"
 
 
@@ -174,11 +174,15 @@ def measures(audit: Audit) -> list[str]:
 def notes(audit: Audit) -> list[str]:
     """What to bear in mind."""
     found = [
-        "The column halves says whether two halves of the rows agree, apart from chance; if not, "
-        "it has both shifts. It is unknown if a half has no such rows, or no finite shift.",
-        "Regions were found on one half of the rows and tested on the other, for an error in the "
-        "same direction; their numbers are those of the other half. A region that both halves "
-        "found is tested twice and shown once.",
+        "Intervals have a confidence of 95 %, each by itself. Only p-values are adjusted for the "
+        "number of tests, so they decide.",
+        'The rows of each line were divided in two at random. In the column halves, "agree" says '
+        "that the shifts of the two parts differ by no more than chance; otherwise both are shown. "
+        "It is unknown if a part has too few rows, or no finite shift.",
+        "Regions were found on one half of all rows and tested on the other, from which their "
+        "numbers come. They are tested for an error in the same direction. An error in the "
+        "opposite one does not count, and has a p-value near 1. A region that both halves found "
+        "is tested twice and shown once.",
         "Groups and regions of fewer than 50 rows, or of hardly any events, are not tested.",
     ]
     if audit.weighted:

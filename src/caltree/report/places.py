@@ -10,7 +10,14 @@ import numpy as np
 
 from .._audit.adjust import adjust
 from .._audit.axes import Axis
-from .._audit.effects import Direction, Frequency, frequency_of, p_value_of
+from .._audit.effects import (
+    Direction,
+    Frequency,
+    effect_of,
+    farthest_off,
+    frequency_of,
+    p_value_of,
+)
 from .._audit.groups import make_groups
 from .._audit.regions import deal_halves, suggest_regions
 from .._audit.rows import FEWEST_ROWS
@@ -184,22 +191,22 @@ def _examine(
     share: float = 1.0,
     directions: Mapping[str, Direction] | None = None,
 ) -> Place:
-    """Look at some rows; of several classes, at the one with the smallest p-value.
+    """Look at some rows; of several classes, at the one whose scores are farthest off.
 
     The share is less than 1 for one of several alternatives: see `effects.frequency_of`. A
     direction is that which other rows have shown, by question.
     """
-    channels = sides.before.channels if channel is None else [channel]
-    found = [_p_values(sides, each, inside, share, directions or {}) for each in channels]
-    least = [min((p for p in each.values() if p is not None), default=2.0) for each in found]
-    chosen = int(np.argmin(least))
-    # The class was chosen by its p-values.
-    p_values = {
-        question: None if p is None else min(1.0, p * len(channels))
-        for question, p in found[chosen].items()
-    }
-    channel = channels[chosen]
     before, after = sides.before, sides.after
+    n_classes = 1
+    if channel is None:
+        effects = [effect_of(before, each, inside) for each in before.channels]
+        channel = before.channels[farthest_off(effects)]
+        n_classes = max(1, sum(each.p_value is not None for each in effects))
+    # A class that was chosen among several was chosen by its p-values.
+    p_values = {
+        question: None if p is None else min(1.0, p * n_classes)
+        for question, p in _p_values(sides, channel, inside, share, directions or {}).items()
+    }
     return Place(
         conditions=conditions,
         label=before.classes[channel],

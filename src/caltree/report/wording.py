@@ -64,7 +64,7 @@ def verdict(data: Mapping[str, Any]) -> str:
         return "The scores are backwards, so the gain says little about calibration."
     if data["data"]["training_rows"]["status"] == "seen":
         return _ON_SEEN_ROWS
-    error = _ERRORS.get(by_name(data)["calibration_error"]["verdict"], "unchanged")
+    error = _ERRORS.get(by_name(data)["calibration_error"]["verdict"], "may be unchanged")
     gain = _GAINS[found["gain"]]
     if found["gain"] in ("refinement", "mostly refinement") or error == "rose":
         return f"{gain}; calibration error {error}."
