@@ -9,7 +9,12 @@ from scipy.special import expit
 from caltree._audit import regions
 from caltree._audit.axes import attribute_axes, score_axis
 from caltree._audit.effects import direction_of, effect_of, p_value_of
-from caltree._audit.regions import deal_halves, find_regions, suggest_regions
+from caltree._audit.regions import (
+    deal_halves,
+    find_regions,
+    first_of_alike,
+    suggest_regions,
+)
 
 from .scenes import make_rows
 from .test_whole import rows_of
@@ -128,6 +133,20 @@ def test_an_error_in_the_other_direction_does_not_count(rows, axes, halves):
     [tested_there] = [each for each in found if each.tested_on == 1]
     assert tested_there.effect.shift < 0.0
     assert tested_there.effect.p_value > 0.999
+
+
+def test_of_regions_that_are_nearly_the_same_the_first_is_kept():
+    n_rows = np.arange(100)
+    regions_and_classes = [
+        ("a", n_rows < 50),
+        ("a", n_rows < 54),
+        ("b", n_rows < 50),
+        ("a", n_rows < 60),
+        ("a", n_rows >= 50),
+        ("a", n_rows < 57),
+    ]
+    assert first_of_alike(regions_and_classes) == [0, 2, 3, 4]
+    assert first_of_alike([]) == []
 
 
 def test_calibrated_scores_have_few_regions_that_are_off():

@@ -16,7 +16,7 @@ from .adjust import Adjustment, adjust
 from .axes import attribute_axes
 from .groups import Named, check_by, examine_groups
 from .parts import split_losses
-from .regions import Found, are_same, deal_halves, find_regions
+from .regions import Found, are_same, deal_halves, find_regions, first_of_alike
 from .result import Audit, Finding
 from .rows import Rows, check_rows
 from .whole import examine_whole
@@ -168,7 +168,7 @@ def audit(
         whole=whole,
         parts=split_losses(rows, random, n_jobs),
         groups=findings[: len(named)],
-        regions=_without_twins(sorted(findings[len(named) :], key=_rank)),
+        regions=_without_alike(findings[len(named) :], found),
         mce=_multicalibration_error(rows),
         smooth_ece=_smooth_error(rows),
         n_rows=len(rows),
@@ -236,12 +236,11 @@ def _rank(finding: Finding) -> float:
     return 2.0 if finding.p_value is None else finding.p_value
 
 
-def _without_twins(regions: Sequence[Finding]) -> list[Finding]:
-    """Of a region that both halves suggest, the one test of two that says more."""
-    kept: dict[tuple[str, ...], Finding] = {}
-    for region in regions:
-        kept.setdefault((region.label, *sorted(region.conditions)), region)
-    return list(kept.values())
+def _without_alike(findings: Sequence[Finding], found: Sequence[Found]) -> list[Finding]:
+    """The regions by p-value; of those that are nearly the same, the first."""
+    order = sorted(range(len(findings)), key=lambda place: _rank(findings[place]))
+    kept = first_of_alike([(findings[k].label, found[k].everywhere) for k in order])
+    return [findings[order[place]] for place in kept]
 
 
 def _multicalibration_error(rows: Rows) -> MulticalibrationError:

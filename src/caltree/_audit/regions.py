@@ -34,6 +34,8 @@ _LEAST_OF_FIRST = 0.01
 # So many rows show where to look.
 _MOST_ROWS = 25_000
 _LARGEST_STEP = 4.0
+# Two regions are nearly the same if both have this share of the rows that one of them has.
+_ALIKE = 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +44,8 @@ class Found:
 
     conditions: list[str]
     channel: int
+    everywhere: Mask
+    """Whether each of all rows is in it."""
     tested_on: int
     """The half, 0 or 1."""
     direction: Direction
@@ -66,8 +70,10 @@ class Suggestion:
 
     conditions: list[str]
     channel: int
+    everywhere: Mask
+    """Whether each of all rows is in it."""
     inside: Mask
-    """Whether each of the rows to test it on is in it."""
+    """The same of the rows to test it on."""
     share: float
     """Of a test: the rest is that of alternatives."""
     direction: Direction
@@ -86,7 +92,8 @@ def find_regions(
         for each in suggest_regions(rows, axes, halves[finding], halves[half], random):
             effect = effect_of(tested_rows, each.channel, each.inside, each.share, each.direction)
             parts = effects_in_halves(tested_rows, each.channel, each.inside, quarters)
-            found.append(Found(each.conditions, each.channel, half, each.direction, effect, parts))
+            what = each.conditions, each.channel, each.everywhere
+            found.append(Found(*what, half, each.direction, effect, parts))
     return found
 
 
@@ -104,19 +111,23 @@ def suggest_regions(
         learned = np.sort(random.choice(learned, _MOST_ROWS, replace=False))
     learned_rows, tested_rows = rows.take(learned), rows.take(tested)
     of_scores = [score_axis(rows, channel) for channel in rows.channels]
-    here, there = ([axis.take(half) for axis in axes] for half in (learned, tested))
     for alternatives in _search(rows, axes, of_scores, learned):
         total = sum(each.evidence for each in alternatives)
         suggested = []
         for each in alternatives:
             score = of_scores[each.place]
-            inside = each.region.contains([*there, score.take(tested)])
-            words = each.region.words([*axes, score])
+            everywhere = each.region.contains([*axes, score])
             channel = rows.channels[each.place]
-            known = each.region.contains([*here, score.take(learned)])
-            direction = direction_of(learned_rows, channel, known)
-            share = each.evidence / total
-            suggested.append(Suggestion(words, channel, inside, share, direction))
+            suggested.append(
+                Suggestion(
+                    each.region.words([*axes, score]),
+                    channel,
+                    everywhere,
+                    everywhere[tested],
+                    each.evidence / total,
+                    direction_of(learned_rows, channel, everywhere[learned]),
+                )
+            )
         yield min(suggested, key=partial(_rank, tested_rows))
 
 
@@ -242,6 +253,22 @@ def _put_right(rows: Rows, channel: int, inside: Mask) -> Rows:
     probabilities[np.ix_(inside, others)] *= scale[:, np.newaxis]
     probabilities[inside, channel] = after
     return replace(rows, probabilities=probabilities)
+
+
+def first_of_alike(regions: Sequence[tuple[str, Mask]]) -> list[int]:
+    """The places of regions that are not nearly the same as one before.
+
+    Both halves may suggest a region, or almost the same one. Given are classes and rows.
+    """
+    kept: list[int] = []
+    for place, (label, inside) in enumerate(regions):
+        others = [regions[k][1] for k in kept if regions[k][0] == label]
+        if not any(
+            np.count_nonzero(inside & other) >= _ALIKE * np.count_nonzero(inside | other)
+            for other in others
+        ):
+            kept.append(place)
+    return kept
 
 
 def are_same(parts: tuple[Effect, Effect] | None) -> bool | None:

@@ -124,8 +124,9 @@ class Audit:
     event : str or None
         With two classes, the one that the probabilities are about.
     n_tests : int
-        The number of tests of groups and regions that p-values are adjusted for. A region that
-        both halves of the rows suggest is tested twice, and listed once.
+        The number of tests of groups and regions that p-values are adjusted for. Of regions that
+        are nearly the same, as both halves of the rows may suggest, all are tested, and one is
+        listed.
     alpha : float
         The level at which errors are claimed. With Holm's method, at most this share of audits of
         calibrated scores claim any.

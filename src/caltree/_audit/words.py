@@ -181,8 +181,8 @@ def notes(audit: Audit) -> list[str]:
         "It is unknown if a part has too few rows, or no finite shift.",
         "Regions were found on one half of all rows and tested on the other, from which their "
         "numbers come. They are tested for an error in the same direction. An error in the "
-        "opposite one does not count, and has a p-value near 1. A region that both halves found "
-        "is tested twice and shown once.",
+        "opposite one does not count, and has a p-value near 1. Of regions that "
+        "are nearly the same, with nine rows of ten in common, all are tested and one is shown.",
         "Groups and regions of fewer than 50 rows, or of hardly any events, are not tested.",
     ]
     if audit.weighted:

@@ -19,7 +19,7 @@ from .._audit.effects import (
     p_value_of,
 )
 from .._audit.groups import make_groups
-from .._audit.regions import deal_halves, suggest_regions
+from .._audit.regions import deal_halves, first_of_alike, suggest_regions
 from .._audit.rows import FEWEST_ROWS
 from .._audit.rows import Rows as Audited
 from .._fitted.names import SPACE, percent
@@ -159,16 +159,20 @@ def find_places(
     groups = [
         _examine(sides, conditions, inside, None) for conditions, inside in make_groups(before, by)
     ]
-    regions: list[Place] = []
+    found: list[tuple[Place, Mask]] = []
     if len(before) >= FEWEST_ROWS:
         with rows_checked_before():
-            regions = list(_regions(sides, axes, random))
-    adjusted, n_tests = _adjust([*groups, *regions])
+            found = list(_regions(sides, axes, random))
+    adjusted, n_tests = _adjust([*groups, *(place for place, _ in found)])
     n_groups = len(groups)
-    return Places(adjusted[:n_groups], _without_twins(adjusted[n_groups:]), n_tests)
+    regions = _without_alike(adjusted[n_groups:], [everywhere for _, everywhere in found])
+    return Places(adjusted[:n_groups], regions, n_tests)
 
 
-def _regions(sides: Sides, axes: Sequence[Axis], random: np.random.Generator) -> Iterator[Place]:
+def _regions(
+    sides: Sides, axes: Sequence[Axis], random: np.random.Generator
+) -> Iterator[tuple[Place, Mask]]:
+    """Yield regions with their rows among all."""
     halves = deal_halves(sides.before, random)
     both = {"scores": sides.before, "calibrated": sides.after}
     if np.array_equal(sides.before.probabilities, sides.after.probabilities):
@@ -180,7 +184,7 @@ def _regions(sides: Sides, axes: Sequence[Axis], random: np.random.Generator) ->
                 if each.inside.any():
                     directions = {question: each.direction}
                     given = each.inside, each.channel, each.share, directions
-                    yield _examine(here, each.conditions, *given)
+                    yield _examine(here, each.conditions, *given), each.everywhere
 
 
 def _examine(
@@ -238,12 +242,11 @@ def _mean(rows: Audited, channel: int, inside: Mask) -> float:
     return float(weights @ rows.predicted(channel)[inside] / weights.sum())
 
 
-def _without_twins(regions: Sequence[Place]) -> list[Place]:
-    """The regions, those that are off for certain first; of one that is found twice, the first."""
-    kept: dict[tuple[str, ...], Place] = {}
-    for region in sorted(regions, key=lambda each: each.least):
-        kept.setdefault((region.label, *sorted(region.conditions)), region)
-    return list(kept.values())
+def _without_alike(regions: Sequence[Place], rows: Sequence[Mask]) -> list[Place]:
+    """The regions, those that are off for certain first; of nearly the same ones, the first."""
+    order = sorted(range(len(regions)), key=lambda place: regions[place].least)
+    kept = first_of_alike([(regions[k].label, rows[k]) for k in order])
+    return [regions[order[place]] for place in kept]
 
 
 def _adjust(places: Sequence[Place]) -> tuple[list[Place], int]:
