@@ -1,5 +1,7 @@
 """Groups, regions, nodes and values of attributes, held against sums by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,13 +9,16 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from caltree import CalibratedClassifier, CalibrationForest, IsotonicScaling, PlattScaling, audit
+from caltree._audit.regions import Suggestion
 from caltree._fitted.outline import Outline
-from caltree.report import report
+from caltree.report import places, report
 from caltree.report.inputs import check_rows
 from caltree.report.places import share_of_rows
 from caltree.report.sums import RowSums
 from caltree.report.tree import outline_tree
 
+from ..audit.scenes import make_rows
+from ..audit.test_whole import rows_of
 from ..support.report_scenes import SCENES, make_table, trained
 from ..support.trees import fixed_tree
 
@@ -340,3 +345,28 @@ def test_many_rows_are_worth_a_further_digit():
     assert share_of_rows(0.3149, 3000).replace("\xa0", " ") == "31.5 %"
     assert share_of_rows(0.0312, 10).replace("\xa0", " ") == "3.1 %"
     assert share_of_rows(1.0, 10_000).replace("\xa0", " ") == "100 %"
+
+
+@pytest.mark.parametrize("asked", ["scores", "calibrated"])
+def test_what_was_off_is_tested_in_the_same_direction(monkeypatch, asked):
+    """And everything else in both: the other probabilities, and which of the two are nearer."""
+    table, labels, scores, inside = make_rows(3000, shift=0.3)
+    before = rows_of(table, labels, scores)
+    nearer = np.where(inside[:, np.newaxis], 0.9, 1.0) * before.probabilities + 0.05
+    after = replace(before, probabilities=nearer / nearer.sum(axis=1, keepdims=True))
+    searched = {"scores": before.probabilities, "calibrated": after.probabilities}[asked]
+
+    def p_values(direction):
+        def suggest(rows, axes, learned, tested, random):
+            if np.array_equal(rows.probabilities, searched):
+                yield Suggestion(["here"], 1, inside, inside[tested], 1.0, direction)
+
+        monkeypatch.setattr(places, "suggest_regions", suggest)
+        found = places.find_places(before, after, [], [], np.random.default_rng(0))
+        [region] = found.regions
+        return region.p_values
+
+    up, down, either = p_values(1), p_values(-1), p_values(0)
+    assert up[asked] + down[asked] == pytest.approx(1.0)
+    for question in set(up) - {asked}:
+        assert up[question] == down[question] == either[question]
