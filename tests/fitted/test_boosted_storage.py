@@ -1,6 +1,5 @@
 """CalibrationBoosting: files of it, and files that are none."""
 
-import copy
 import json
 
 import numpy as np
@@ -11,6 +10,7 @@ from caltree import CalibrationBoosting, load
 from ..support.boosting_cases import make_rows
 from ..support.forests import calibrated_rows
 from ..support.marks import new_values
+from ..support.nested import replaced
 
 pytestmark = new_values
 
@@ -51,16 +51,6 @@ def stored():
     assert model.attribute[0] < 4 and (model.attribute == 4).any()
     assert 0.0 < model.uncalibrated_weight < 1.0 and model.boosted_weight > 0.5
     return fitted.to_dict()
-
-
-def replaced(stored, path, value):
-    """A copy of nested dicts and lists with the item at the end of the path replaced."""
-    if not path:
-        return value
-    changed = copy.copy(stored)
-    key, *rest = path
-    changed[key] = replaced(stored[key], rest, value) if rest else value
-    return changed
 
 
 MALFORMED = [

@@ -14,6 +14,7 @@ from caltree import CalibrationForest, CalibrationTree
 
 from ..support.forests import assert_survives, calibrated_rows, few, same_forest
 from ..support.marks import new_values
+from ..support.nested import paths, replaced
 from ..support.trees import assert_probabilities, make_frame, make_rows
 
 pytestmark = new_values
@@ -73,16 +74,6 @@ def stored():
     assert forest.model_.attribute[0] == 0 and 1 in forest.model_.attribute
     assert forest.selection_.chosen == "local"
     return forest.to_dict()
-
-
-def replaced(stored, path, value):
-    """A copy of nested dicts and lists with the item at the end of the path replaced."""
-    if not path:
-        return value
-    changed = copy.copy(stored)
-    key, *rest = path
-    changed[key] = replaced(stored[key], rest, value) if rest else value
-    return changed
 
 
 MALFORMED = [
@@ -153,15 +144,6 @@ def test_another_file_is_refused(tmp_path):
     few().fit(X, y, scores).save(tmp_path / "forest.json")
     with pytest.raises(ValueError, match=r"read it with caltree\.CalibrationForest"):
         CalibrationTree.load(tmp_path / "forest.json")
-
-
-def paths(item, start=()):
-    """The way to everything inside nested dicts and lists."""
-    yield start
-    for key in (
-        item if isinstance(item, dict) else range(len(item) if isinstance(item, list) else 0)
-    ):
-        yield from paths(item[key], (*start, key))
 
 
 whole = st.sampled_from([0, 1, -1, 2, 5, 6, 7, -7, 2**31, -(2**31), 2**63, 10**400])

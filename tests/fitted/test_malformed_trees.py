@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from caltree import CalibrationForest, CalibrationTree, PublishedCalibrationTree
 
 from ..support.marks import new_values
+from ..support.nested import paths, replaced
 from ..support.trees import assert_probabilities, fixed_boosted_tree
 
 pytestmark = new_values
@@ -262,25 +263,6 @@ def halve_weights(model):
     """The weights of a stored model, halved."""
     names = ("weight", "tree_weight")
     return {name: [weight / 2 for weight in model[name]] for name in names}
-
-
-def replaced(stored, path, value):
-    """A copy of nested dicts and lists with the item at the end of the path replaced."""
-    if not path:
-        return value
-    changed = copy.copy(stored)
-    key, *rest = path
-    changed[key] = replaced(stored[key], rest, value) if rest else value
-    return changed
-
-
-def paths(item, start=()):
-    """The way to everything inside nested dicts and lists."""
-    yield start
-    for key in (
-        item if isinstance(item, dict) else range(len(item) if isinstance(item, list) else 0)
-    ):
-        yield from paths(item[key], (*start, key))
 
 
 whole = st.sampled_from([0, 1, -1, 2, 5, 6, 7, -7, 2**31, -(2**31), 2**63, 10**400])

@@ -1,6 +1,5 @@
 """The published schema of saved calibrators: what is saved fits it, and nothing else does."""
 
-import copy
 import json
 import warnings
 from importlib import resources
@@ -36,6 +35,7 @@ from caltree._fitted.blended import parts_of
 from ..support.boosting_cases import make_rows as boosting_rows
 from ..support.forests import calibrated_rows, few
 from ..support.markdown import assert_prints_what_is_shown
+from ..support.nested import replaced
 from ..support.trees import boosted_tree, fixed_tree, make_frame, make_rows
 
 SCHEMA = json.loads(
@@ -324,16 +324,6 @@ def test_every_parameter_is_in_the_schema():
 
 
 # What is not
-
-
-def replaced(stored, path, value):
-    """A copy in which the item at the end of the path is another."""
-    changed = copy.deepcopy(stored)
-    inner = changed
-    for key in path[:-1]:
-        inner = inner[key]
-    inner[path[-1]] = value
-    return changed
 
 
 @pytest.mark.parametrize(
