@@ -370,3 +370,27 @@ def test_what_was_off_is_tested_in_the_same_direction(monkeypatch, asked):
     assert up[asked] + down[asked] == pytest.approx(1.0)
     for question in set(up) - {asked}:
         assert up[question] == down[question] == either[question]
+
+
+def test_of_several_classes_one_that_became_worse_is_not_passed_over():
+    """The scores of one class are a little off; those of another are right until calibrated."""
+    random = np.random.default_rng(0)
+    truth = np.tile([0.5, 0.3, 0.2], (4000, 1))
+    labels = random.choice(["a", "b", "c"], 4000, p=truth[0])
+    table = pd.DataFrame({"x": random.normal(size=4000)})
+    before = rows_of(table, labels, np.tile([0.46, 0.34, 0.2], (4000, 1)))
+    after = replace(before, probabilities=np.tile([0.36, 0.29, 0.35], (4000, 1)))
+    found = places.find_places(before, after, [], [], np.random.default_rng(0))
+    assert found.groups[0].label == "c"
+    assert found.groups[0].verdict("change") == "worse"
+
+
+def test_of_equal_p_values_the_largest_shift_counts():
+    random = np.random.default_rng(0)
+    labels = random.choice(["a", "b", "c"], 9000, p=[0.8, 0.1, 0.1])
+    table = pd.DataFrame({"x": random.normal(size=9000)})
+    before = rows_of(table, labels, np.tile([0.1, 0.1, 0.8], (9000, 1)))
+    found = places.find_places(before, before, [], [], np.random.default_rng(0))
+    expected = audit(table, labels, before.scores)
+    assert {each.p_value for each in expected.groups} == {0.0}
+    assert found.groups[0].label == expected.groups[0].label

@@ -195,21 +195,27 @@ def _examine(
     share: float = 1.0,
     directions: Mapping[str, Direction] | None = None,
 ) -> Place:
-    """Look at some rows; of several classes, at the one whose scores are farthest off.
+    """Look at some rows; of several classes, at the one with the smallest p-value.
+
+    So a class that calibration made worse is not passed over. Of equal p-values, which may be too
+    small for a number, the one with the largest shift counts, as in an audit.
 
     The share is less than 1 for one of several alternatives: see `effects.frequency_of`. A
     direction is that which other rows have shown, by question.
     """
     before, after = sides.before, sides.after
-    n_classes = 1
-    if channel is None:
-        effects = [effect_of(before, each, inside) for each in before.channels]
-        channel = before.channels[farthest_off(effects)]
-        n_classes = max(1, sum(each.p_value is not None for each in effects))
-    # A class that was chosen among several was chosen by its p-values.
+    channels = before.channels if channel is None else [channel]
+    found = [_p_values(sides, each, inside, share, directions or {}) for each in channels]
+    chosen = 0
+    if len(channels) > 1:
+        least = (min((p for p in each.values() if p is not None), default=None) for each in found)
+        effects = (effect_of(before, each, inside) for each in channels)
+        chosen = farthest_off([replace(e, p_value=p) for e, p in zip(effects, least, strict=True)])
+    channel = channels[chosen]
+    # The class was chosen by its p-values.
     p_values = {
-        question: None if p is None else min(1.0, p * n_classes)
-        for question, p in _p_values(sides, channel, inside, share, directions or {}).items()
+        question: None if p is None else min(1.0, p * len(channels))
+        for question, p in found[chosen].items()
     }
     return Place(
         conditions=conditions,
